@@ -1,0 +1,127 @@
+"""What a place that runs kernels must offer: the CUDA driver and the emulator are the two implementations.
+
+Memory is addressed by plain integers (device addresses), kernels take one packed parameter buffer, laid out as in CUDA C.
+Nothing here knows of Python kernels, types or arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+Dim3 = tuple[int, int, int]
+
+
+class DeviceError(RuntimeError):
+    """A kernel failed while it ran (or could not be run); the message names kernel, place and cause.
+
+    ``file``, ``line``, ``block`` and ``thread`` are None where the device cannot tell.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kernel: str | None = None,
+        file: str | None = None,
+        line: int | None = None,
+        block: Dim3 | None = None,
+        thread: Dim3 | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kernel = kernel
+        self.file = file
+        self.line = line
+        self.block = block
+        self.thread = thread
+
+
+class DeviceAssertionError(DeviceError, AssertionError):
+    """An ``assert`` in a kernel failed."""
+
+
+class MemoryFault(DeviceError):
+    """An access outside of every allocation, misaligned, to freed or read-only memory, or a read of what was never written."""
+
+
+class SynchronizationError(DeviceError):
+    """A divergent barrier, a deadlock, or a warp operation whose mask names a lane that will not come."""
+
+
+class LaunchTimeout(DeviceError):
+    """The emulator's step limit ended a launch that did not end by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One launch's configuration, already checked and complete. ``shared_bytes`` is the dynamic shared memory of a block."""
+
+    grid: Dim3
+    block: Dim3
+    shared_bytes: int = 0
+    stream: int = 0
+    cluster: Dim3 | None = None
+    cooperative: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLimits:
+    """What a launch may ask of a device. ``threads`` is the largest block."""
+
+    threads: int = 1024
+    block: Dim3 = (1024, 1024, 64)
+    grid: Dim3 = (2**31 - 1, 65535, 65535)
+    shared_bytes: int = 48 * 1024
+    extra: dict[str, int] = field(default_factory=dict)
+
+
+class Backend(Protocol):
+    """A device. Addresses are integers; a module and a function are opaque handles of the backend's own."""
+
+    name: str
+    """``cuda`` or ``emulator``."""
+
+    target: str
+    """The architecture that kernels are compiled for here, such as ``sm_90``."""
+
+    limits: DeviceLimits
+
+    def alloc(self, size: int) -> int:
+        """The address of ``size`` fresh bytes, aligned to at least 256; MemoryError if there is no room."""
+        ...
+
+    def free(self, address: int) -> None:
+        """Give back what `alloc` returned; safe while work that uses it is in flight."""
+        ...
+
+    def write(self, address: int, source: memoryview) -> None:
+        """Copy host bytes to the device; returns when ``source`` may be changed again."""
+        ...
+
+    def read(self, address: int, destination: memoryview) -> None:
+        """Copy device bytes to the host, after all work enqueued before; returns when they are there."""
+        ...
+
+    def copy(self, destination: int, source: int, size: int) -> None:
+        """Copy ``size`` bytes within the device."""
+        ...
+
+    def fill(self, address: int, value: int, size: int) -> None:
+        """Set ``size`` bytes to the byte ``value``."""
+        ...
+
+    def load(self, image: bytes) -> Any:
+        """Load PTX text (or, where the backend is a GPU, a cubin or fatbin) as a module; DeviceError says why not."""
+        ...
+
+    def function(self, module: Any, name: str) -> Any:
+        """The entry ``name`` of a loaded module; KeyError lists the entries there are."""
+        ...
+
+    def launch(self, function: Any, launch: Launch, parameters: bytearray | bytes) -> None:
+        """Enqueue one launch; ``parameters`` holds the kernel's arguments at their CUDA C offsets and is read before the return."""
+        ...
+
+    def synchronize(self) -> None:
+        """Wait for all work, and raise what went wrong in it."""
+        ...

@@ -1,0 +1,425 @@
+"""The whole typed tree on one screen: what the frontend makes and codegen lowers.
+
+Every expression has a concrete `type` (weak literals are gone) and a `span`. Every implicit conversion is an explicit `Cast`.
+Locals are mutable; LLVM's mem2reg builds SSA from them. Semantics are those of the language's table of defined operations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from kdsl.lang.intrinsic import Intrinsic
+from kdsl.lang.types import ArrayType, PointerType, ScalarType, Type
+from kdsl.source import Span
+
+
+class BinaryOp(Enum):
+    """Both operands have the result's type, but a shift's right operand may be any int. DIV is true division of floats."""
+
+    ADD, SUB, MUL, DIV, FLOORDIV, MOD, POW = "+", "-", "*", "/", "//", "%", "**"
+    AND, OR, XOR, SHL, SHR = "&", "|", "^", "<<", ">>"
+    MIN, MAX = "min", "max"
+
+
+class UnaryOp(Enum):
+    """NOT is of a bool, INVERT of an int or bool; ROUND (half to even), FLOOR and CEIL of a float give that float."""
+
+    NEG, INVERT, NOT, ABS = "-", "~", "not", "abs"
+    ROUND, FLOOR, CEIL = "round", "floor", "ceil"
+
+
+class CompareOp(Enum):
+    """Operands of one type; the result is bool."""
+
+    EQ, NE, LT, LE, GT, GE = "==", "!=", "<", "<=", ">", ">="
+
+
+class LogicalOp(Enum):
+    """Short-circuit, on bools."""
+
+    AND, OR = "and", "or"
+
+
+class AtomicOp(Enum):
+    """CAS takes (expected, new), the others (value,)."""
+
+    ADD, SUB, MIN, MAX, EXCH, CAS = "add", "sub", "min", "max", "exch", "cas"
+    AND, OR, XOR, INC, DEC = "and", "or", "xor", "inc", "dec"
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A mutable variable of a function, or a parameter; ``uid`` is unique within the function."""
+
+    name: str
+    type: Type
+    uid: int
+
+
+# --- expressions -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    value: bool | int | float
+    type: Type
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    local: Local
+    type: Type
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class AssignExpr:
+    """Store to a local, and give the value (walrus; the middle of a chained comparison)."""
+
+    local: Local
+    value: Expr
+    type: Type
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    op: BinaryOp
+    left: Expr
+    right: Expr
+    type: ScalarType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    op: UnaryOp
+    operand: Expr
+    type: ScalarType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    op: CompareOp
+    left: Expr
+    right: Expr
+    type: ScalarType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Logical:
+    op: LogicalOp
+    left: Expr
+    right: Expr
+    type: ScalarType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """``then if test else orelse``; only the chosen side is evaluated."""
+
+    test: Expr
+    then: Expr
+    orelse: Expr
+    type: Type
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Scalar to scalar by value: ints keep the low bits, float to int saturates with NaN as 0, to bool is ``!= 0``."""
+
+    operand: Expr
+    type: ScalarType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Bitcast:
+    """The same bits as another scalar type of the same size, or a pointer with another element type or space."""
+
+    operand: Expr
+    type: ScalarType | PointerType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ElementAddress:
+    """The address of ``base[indices]``; base is a pointer (one index) or an array (``ndim`` indices of any int types)."""
+
+    base: Expr
+    indices: tuple[Expr, ...]
+    type: PointerType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    address: Expr
+    type: Type
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """``array.shape[axis]`` of an array whose shape is not known at compile time; type is the array's index type."""
+
+    array: Expr
+    axis: int
+    type: ScalarType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class SharedArray:
+    """A static shared allocation of a block; ``uid`` is unique within the module's kernel and its functions."""
+
+    uid: int
+    name: str
+    type: ArrayType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class LocalArray:
+    """An array of one thread."""
+
+    uid: int
+    name: str
+    type: ArrayType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class TupleExpr:
+    elements: tuple[Expr, ...]
+    type: Type
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class TupleElement:
+    value: Expr
+    index: int
+    type: Type
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a device function of the same module."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+    type: Type
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class IntrinsicCall:
+    """``constants`` holds compile-time arguments by parameter name; ``bound`` what the stub's TypeVar was bound to.
+
+    ``parameters`` names the stub's parameter for each of ``arguments``; every default has been filled in.
+    """
+
+    intrinsic: Intrinsic
+    arguments: tuple[Expr, ...]
+    parameters: tuple[str, ...]
+    bound: ScalarType | None
+    type: Type
+    span: Span
+    constants: tuple[tuple[str, bool | int | str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic:
+    """One atomic on memory, relaxed and gpu-scoped; gives the old value."""
+
+    op: AtomicOp
+    address: Expr
+    operands: tuple[Expr, ...]
+    type: ScalarType
+    span: Span
+
+
+Expr = (
+    Const
+    | Read
+    | AssignExpr
+    | Binary
+    | Unary
+    | Compare
+    | Logical
+    | Conditional
+    | Cast
+    | Bitcast
+    | ElementAddress
+    | Load
+    | Extent
+    | SharedArray
+    | LocalArray
+    | TupleExpr
+    | TupleElement
+    | Call
+    | IntrinsicCall
+    | Atomic
+)
+
+# --- statements --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    local: Local
+    value: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    address: Expr
+    value: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate:
+    """An expression for its effect."""
+
+    value: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    test: Expr
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    test: Expr
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ForRange:
+    """``for target in range(start, stop, step)``; all four have one int type. Never wraps; step 0 iterates not at all.
+
+    The target is assigned at the top of each iteration from a hidden counter, so the body may rebind it.
+    """
+
+    target: Local
+    start: Expr
+    stop: Expr
+    step: Expr
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Unrolled:
+    """A loop over a tuple: the bodies in order. ``continue`` goes to the next body, ``break`` past ``orelse``."""
+
+    bodies: tuple[tuple[Stmt, ...], ...]
+    orelse: tuple[Stmt, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Continue:
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    value: Expr | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Print:
+    """``format`` is vprintf's, the newline included; a bool argument prints as True or False through ``%s``.
+
+    Arguments are i32, u32, i64, u64, f64, bool or pointers, already promoted as C's varargs are.
+    """
+
+    format: str
+    arguments: tuple[Expr, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Assert:
+    test: Expr
+    message: str
+    span: Span
+
+
+Stmt = (
+    Assign
+    | Store
+    | Evaluate
+    | If
+    | While
+    | ForRange
+    | Unrolled
+    | Break
+    | Continue
+    | Return
+    | Print
+    | Assert
+)
+
+# --- functions ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What ``@kernel(...)`` may say. They hold for the kernel and the device functions it calls."""
+
+    fmad: bool = True
+    fastmath: bool = False
+    asserts: bool = True
+    restrict: bool = False
+    launch_bounds: tuple[int, ...] | None = None
+    """(threads of the largest block[, blocks that should fit on an SM])."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A kernel or one typed instance of a device function. ``name`` is unique in the module and legal in PTX."""
+
+    name: str
+    source_name: str
+    parameters: tuple[Local, ...]
+    result: Type
+    body: tuple[Stmt, ...]
+    span: Span
+    options: Options = field(default_factory=Options)
+    is_kernel: bool = False
+    written: frozenset[int] | None = None
+    """Of a kernel: uids of the parameters through which memory may be written; None if that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """What becomes one PTX module: kernels, and the device functions they call, callees first."""
+
+    kernels: tuple[Function, ...]
+    functions: tuple[Function, ...] = ()

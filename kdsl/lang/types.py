@@ -1,0 +1,232 @@
+"""Types of the kernel language: scalars named as PTX-near as Python allows, pointers, arrays, tuples.
+
+To a type checker the scalar names are plain ``int``, ``float`` and ``bool``; the kernel compiler does the real checking.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+
+
+class Kind(Enum):
+    """What family a scalar type belongs to."""
+
+    BOOL = "bool"
+    SIGNED = "signed"
+    UNSIGNED = "unsigned"
+    FLOAT = "float"
+
+
+class Space(Enum):
+    """A PTX state space; the value is LLVM's address space number for NVPTX."""
+
+    GENERIC = 0
+    GLOBAL = 1
+    SHARED = 3
+    CONSTANT = 4
+    LOCAL = 5
+
+
+@dataclass(frozen=True)
+class ScalarType:
+    """A scalar type. ``bits`` is its size in memory; a bool takes one byte there."""
+
+    name: str
+    kind: Kind
+    bits: int
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory, which is also the alignment."""
+        return self.bits // 8
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind is Kind.FLOAT
+
+    @property
+    def is_int(self) -> bool:
+        return self.kind in (Kind.SIGNED, Kind.UNSIGNED)
+
+    @property
+    def is_signed(self) -> bool:
+        return self.kind is Kind.SIGNED
+
+    @cached_property
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy dtype with this layout (bf16 comes from ml_dtypes)."""
+        if self.name == "bf16":
+            import ml_dtypes  # start-up cost: only kernels with bf16 need it
+
+            return np.dtype(ml_dtypes.bfloat16)
+        kind = {"bool": "?", "signed": "i", "unsigned": "u", "float": "f"}[self.kind.value]
+        return np.dtype(kind if kind == "?" else f"{kind}{self.size}")
+
+    @property
+    def minimum(self) -> int:
+        """The smallest value of an integer type."""
+        return -(1 << (self.bits - 1)) if self.is_signed else 0
+
+    @property
+    def maximum(self) -> int:
+        """The largest value of an integer type."""
+        return (1 << (self.bits - (1 if self.is_signed else 0))) - 1
+
+    def __call__(self, value: Any) -> Any:
+        """On the host: the NumPy scalar of this type, a strong constant when a kernel captures it."""
+        return self.numpy.type(value)
+
+    def __str__(self) -> str:
+        return self.name
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class PointerType:
+    """A raw pointer. A kernel parameter's is global; one to a shared array is shared, and so on."""
+
+    element: Type
+    space: Space = Space.GLOBAL
+
+    def __str__(self) -> str:
+        return f"Ptr[{self.element}]"
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """An array of 1 to 4 dimensions. ``shape`` is known for shared and local arrays, None for parameters.
+
+    ``index`` is the type of extents and strides. A parameter's value is data pointer, extents, then strides (counted in
+    elements, not bytes) if ``strided``; with a known shape it is the data pointer alone.
+    """
+
+    element: ScalarType
+    ndim: int
+    space: Space = Space.GLOBAL
+    shape: tuple[int, ...] | None = None
+    index: ScalarType | None = None
+    strided: bool = False
+
+    def __str__(self) -> str:
+        return f"Array[{self.element}, {self.ndim}]"
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class TupleType:
+    """A tuple of any types; it lives in registers."""
+
+    elements: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return f"tuple[{', '.join(map(str, self.elements))}]"
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class VoidType:
+    """What a function without a value returns."""
+
+    def __str__(self) -> str:
+        return "None"
+
+    __repr__ = __str__
+
+
+Type = ScalarType | PointerType | ArrayType | TupleType | VoidType
+VOID = VoidType()
+
+if TYPE_CHECKING:
+    i8 = i16 = i32 = i64 = u8 = u16 = u32 = u64 = int
+    f16 = bf16 = f32 = f64 = float
+
+    class Ptr(Generic[T]):
+        """A raw pointer, indexed as in C."""
+
+        def __getitem__(self, index: int) -> T: ...
+        def __setitem__(self, index: int, value: T) -> None: ...
+
+    N = TypeVar("N")
+
+    class Array(Generic[T, N]):
+        """A C-contiguous array of ``N`` dimensions."""
+
+        shape: tuple[int, ...]
+        size: int
+        ndim: int
+
+        def __getitem__(self, index: int | tuple[int, ...]) -> T: ...
+        def __setitem__(self, index: int | tuple[int, ...], value: T) -> None: ...
+        def __len__(self) -> int: ...
+
+else:
+    i8, i16, i32, i64 = (ScalarType(f"i{b}", Kind.SIGNED, b) for b in (8, 16, 32, 64))
+    u8, u16, u32, u64 = (ScalarType(f"u{b}", Kind.UNSIGNED, b) for b in (8, 16, 32, 64))
+    f16, f32, f64 = (ScalarType(f"f{b}", Kind.FLOAT, b) for b in (16, 32, 64))
+    bf16 = ScalarType("bf16", Kind.FLOAT, 16)
+
+    class Ptr:
+        """A raw pointer, indexed as in C: ``Ptr[f32]``."""
+
+        def __class_getitem__(cls, element):
+            return PointerType(as_type(element))
+
+    class Array:
+        """A C-contiguous array of 1 to 4 dimensions: ``Array[f32, 2]``."""
+
+        def __class_getitem__(cls, arguments):
+            element, ndim = arguments if isinstance(arguments, tuple) else (arguments, 1)
+            if not isinstance(ndim, int) or not 1 <= ndim <= 4:
+                raise TypeError(f"Array takes a dtype and 1 to 4 dimensions, got {ndim!r}")
+            scalar = as_type(element)
+            if not isinstance(scalar, ScalarType):
+                raise TypeError(f"the elements of an Array are scalars, got {scalar}")
+            return ArrayType(scalar, ndim)
+
+
+# A separate name, because `bool` must stay Python's: kernels write `bool`, the compiler says `boolean`.
+boolean = ScalarType("bool", Kind.BOOL, 8)
+# The compiler's own view of the names above, which a type checker sees as int and float.
+I8, I16, I32, I64 = (ScalarType(f"i{b}", Kind.SIGNED, b) for b in (8, 16, 32, 64))
+U8, U16, U32, U64 = (ScalarType(f"u{b}", Kind.UNSIGNED, b) for b in (8, 16, 32, 64))
+F16, F32, F64 = (ScalarType(f"f{b}", Kind.FLOAT, b) for b in (16, 32, 64))
+BF16 = ScalarType("bf16", Kind.FLOAT, 16)
+SCALARS: dict[str, ScalarType] = {
+    t.name: t for t in (boolean, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64)
+}
+
+
+def as_type(annotation: Any) -> Type:
+    """The type that an annotation object means: ours, a NumPy dtype or scalar type, Python's int, float, bool or None.
+
+    Raises TypeError naming what is not a type. Strings are resolved by the caller, which knows the scope.
+    """
+    if isinstance(annotation, Type):
+        return annotation
+    if annotation is None:
+        return VOID
+    python = {int: I32, float: F32, bool: boolean}
+    if annotation in python:
+        return python[annotation]
+    try:
+        dtype = np.dtype(annotation)
+    except TypeError:
+        raise TypeError(f"{annotation!r} is not a type of the kernel language") from None
+    for scalar in SCALARS.values():
+        if scalar.name != "bf16" and scalar.numpy == dtype:
+            return scalar
+    if dtype.name == "bfloat16":
+        return BF16
+    raise TypeError(f"{annotation!r} is not a type of the kernel language")

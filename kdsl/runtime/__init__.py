@@ -1,0 +1,1 @@
+"""Devices, memory and launches; the only place that imports cuda-python."""
