@@ -1,0 +1,113 @@
+"""One run of the pipeline, with every stage kept: source, typed tree, LLVM IR, PTX, cubin, SASS."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from kdsl import ir
+from kdsl.frontend import Captured, KernelRequest, check_kernels
+from kdsl.lang.layout import ParameterField, parameter_layout
+from kdsl.target import Target
+from kdsl.timeline import Timeline
+
+if TYPE_CHECKING:
+    from kdsl.codegen.nvptx import OptimizedModule
+    from kdsl.codegen.sass import Assembled, Resources
+
+
+@dataclass
+class Compilation:
+    """The stages of one or more kernels that share a PTX module. A stage is computed when it is first read.
+
+    ``kernels`` names the entries; ``timeline`` holds the time of each stage. ``cubin``, ``sass`` and ``resources`` need ptxas
+    (and nvdisasm): the error says what to install.
+    """
+
+    tree: ir.Module
+    target: Target
+    captured: tuple[Captured, ...]
+    source: str
+    timeline: Timeline = field(default_factory=Timeline, repr=False)
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        return tuple(kernel.name for kernel in self.tree.kernels)
+
+    @cached_property
+    def llvm(self) -> str:
+        """LLVM IR as lowered, before any optimization."""
+        # Start-up cost: llvmlite is wanted by whoever compiles, not by whoever imports kdsl.
+        from kdsl.codegen.lower import lower
+
+        with self.timeline.step("lower"):
+            return lower(self.tree, self.target)
+
+    @cached_property
+    def _optimized(self) -> OptimizedModule:
+        from kdsl.codegen.nvptx import optimize  # start-up cost, as above
+
+        llvm = self.llvm
+        with self.timeline.step("optimize"):
+            return optimize(llvm, self.target)
+
+    @cached_property
+    def llvm_optimized(self) -> str:
+        """LLVM IR as PTX is emitted from it."""
+        return str(self._optimized)
+
+    @cached_property
+    def ptx(self) -> str:
+        """PTX text: what the driver and the emulator load."""
+        from kdsl.codegen.nvptx import emit  # start-up cost, as above
+
+        optimized = self._optimized
+        with self.timeline.step("emit"):
+            return emit(optimized, self.target)
+
+    @cached_property
+    def _assembled(self) -> Assembled:
+        from kdsl.codegen.sass import assemble  # start-up cost, as above
+
+        ptx = self.ptx
+        with self.timeline.step("assemble"):
+            return assemble(ptx, self.target)
+
+    @property
+    def cubin(self) -> bytes:
+        """The machine code that ptxas makes of the PTX."""
+        return self._assembled.cubin
+
+    @property
+    def resources(self) -> tuple[Resources, ...]:
+        """ptxas's report: registers, shared and local memory, spills, for each kernel."""
+        return self._assembled.resources
+
+    @cached_property
+    def sass(self) -> str:
+        """The machine code as text, with Python's file and line."""
+        from kdsl.codegen.sass import disassemble  # start-up cost, as above
+
+        cubin = self.cubin
+        with self.timeline.step("disassemble"):
+            return disassemble(cubin)
+
+    @cached_property
+    def params(self) -> dict[str, tuple[ParameterField, ...]]:
+        """For each kernel, the fields of its parameter buffer: name, PTX type, offset and size in bytes."""
+        return {
+            kernel.name: parameter_layout([(p.name, p.type) for p in kernel.parameters]) for kernel in self.tree.kernels
+        }
+
+
+def run_pipeline(requests: list[KernelRequest], target: Target, timeline: Timeline | None = None) -> Compilation:
+    """Check kernels and emit their PTX; CompileError holds every mistake in any of them."""
+    timeline = timeline or Timeline()
+    with timeline.step("parse and check"):
+        checked = check_kernels(requests)
+    source = "\n".join(inspect.getsource(request.function) for request in requests)
+    compilation = Compilation(checked.module, target, checked.captured, source, timeline)
+    _ = compilation.ptx
+    return compilation

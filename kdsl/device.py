@@ -1,0 +1,69 @@
+"""Which device runs kernels: a CUDA GPU where the driver finds one, otherwise the emulator."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+from kdsl.backend import Backend
+
+
+class Devices:
+    """The devices of this process, and which of them is current. Nothing is started before it is first needed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._started: dict[str, Backend] = {}
+        self._current: Backend | None = None
+
+    @property
+    def selected(self) -> Backend | None:
+        """The current device if one has been started or chosen."""
+        return self._current
+
+    def current(self, preference: str | None) -> Backend:
+        """The current device; the first call chooses it: ``preference``, else a GPU, else the emulator, said once on stderr."""
+        if self._current is None:
+            with self._lock:
+                if self._current is None:
+                    self._current = self._start(preference) if preference else self._find()
+        return self._current
+
+    def select(self, name: str) -> Backend:
+        """Make ``cuda``, ``cuda:N`` or ``emulator`` current."""
+        with self._lock:
+            self._current = self._start(name)
+            return self._current
+
+    def _find(self) -> Backend:
+        from kdsl.runtime.driver import CudaDriver  # start-up cost: importing kdsl makes no CUDA call
+
+        found, reason = CudaDriver.available()
+        if found:
+            return self._start("cuda")
+        print(f"kdsl: no GPU ({reason}); kernels run on the PTX emulator", file=sys.stderr)
+        return self._start("emulator")
+
+    def _start(self, name: str) -> Backend:
+        kind, _, ordinal = name.partition(":")
+        if kind not in ("cuda", "emulator") or (ordinal and not (kind == "cuda" and ordinal.isdecimal())):
+            raise ValueError(f"no device is called {name!r}; choose 'cuda', 'cuda:N' or 'emulator'")
+        key = f"cuda:{int(ordinal or 0)}" if kind == "cuda" else kind
+        if key not in self._started:
+            self._started[key] = _cuda(int(ordinal or 0)) if kind == "cuda" else _emulator()
+        return self._started[key]
+
+
+def _cuda(ordinal: int) -> Backend:
+    from kdsl.runtime.driver import CudaDriver  # start-up cost
+
+    found, reason = CudaDriver.available()
+    if not found:
+        raise RuntimeError(f"no CUDA device can be used: {reason}; choose 'emulator' to run without one")
+    return CudaDriver(ordinal)
+
+
+def _emulator() -> Backend:
+    from kdsl.emulator import Emulator  # start-up cost
+
+    return Emulator()
