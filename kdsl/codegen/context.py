@@ -1,0 +1,124 @@
+"""What lowering one function carries: builder, module, target, options, and the few things that all parts ask of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from kdsl.codegen.types import I32, llvm_type
+from kdsl.ir.nodes import Options
+from kdsl.lang.types import Type
+from kdsl.source import CompileError, Span
+from kdsl.target import Target
+
+# Why this order? ptxas keeps the operand that is read first in the uniform path, and wants it to be the block size.
+_REGISTER_ORDER = ("ntid", "nctaid", "ctaid", "tid")
+
+
+@dataclass(slots=True)
+class ModuleContext:
+    """What the functions of one LLVM module share. ``ptx_version`` rises as intrinsics need it."""
+
+    module: llvm.Module
+    target: Target
+    ptx_version: int
+    strings: dict[bytes, llvm.GlobalVariable] = field(default_factory=dict)
+
+    def declare(
+        self, name: str, result: llvm.Type, parameters: Sequence[llvm.Type], *, convergent: bool = False, variadic: bool = False
+    ) -> llvm.Function:
+        """The external function or LLVM intrinsic ``name``, declared once."""
+        known = self.module.globals.get(name)
+        if isinstance(known, llvm.Function):
+            return known
+        function = llvm.Function(self.module, llvm.FunctionType(result, parameters, var_arg=variadic), name)
+        if convergent:
+            function.attributes.add("convergent")
+        return function
+
+
+@dataclass(slots=True)
+class Context:
+    """What lowering one function carries. ``entry`` holds special registers and allocas, before all other code."""
+
+    shared: ModuleContext
+    builder: llvm.IRBuilder
+    options: Options
+    entry: llvm.Block
+    registers: dict[str, llvm.Instruction] = field(default_factory=dict)
+
+    @property
+    def module(self) -> llvm.Module:
+        return self.shared.module
+
+    @property
+    def target(self) -> Target:
+        return self.shared.target
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Fast-math flags of a float operation: ``contract`` lets LLVM form fma, ``afn`` lets it approximate."""
+        return (("contract",) if self.options.fmad else ()) + (("afn",) if self.options.fastmath else ())
+
+    def type(self, t: Type) -> llvm.Type:
+        """The LLVM type of a value in registers."""
+        return llvm_type(t)
+
+    def declare(
+        self, name: str, result: llvm.Type, parameters: Sequence[llvm.Type], *, convergent: bool = False
+    ) -> llvm.Function:
+        """The external function or LLVM intrinsic ``name``, declared once in the module."""
+        return self.shared.declare(name, result, parameters, convergent=convergent)
+
+    def call(
+        self,
+        name: str,
+        result: llvm.Type,
+        arguments: Sequence[llvm.Value],
+        *,
+        convergent: bool = False,
+        flags: tuple[str, ...] = (),
+    ) -> Any:
+        """A call of the external function or LLVM intrinsic ``name``, marked convergent on declaration and call if asked."""
+        function = self.declare(name, result, [a.type for a in arguments], convergent=convergent)
+        return self.builder.call(
+            function, list(arguments), fastmath=flags, attrs=("convergent",) if convergent else ()
+        )
+
+    def special_register(self, name: str) -> llvm.Value:
+        """The 32-bit special register ``name`` (``tid.x``, ``ntid.y``, ...), read once at the top of the function."""
+        if name not in self.registers:
+            function = self.declare(f"llvm.nvvm.read.ptx.sreg.{name}", I32, [])
+            builder = llvm.IRBuilder(self.entry)
+            later = [v for k, v in self.registers.items() if _register_rank(k) > _register_rank(name)]
+            first = min(later, key=self.entry.instructions.index, default=None)
+            if first is not None:
+                builder.position_before(first)
+            elif self.registers:
+                builder.position_after(max(self.registers.values(), key=self.entry.instructions.index))
+            else:
+                builder.position_at_start(self.entry)
+            self.registers[name] = builder.call(function, [], name=name)
+        return self.registers[name]
+
+    def alloca(self, t: llvm.Type, name: str = "") -> Any:
+        """Room for one value in the entry block, where mem2reg finds it."""
+        builder = llvm.IRBuilder(self.entry)
+        return builder.alloca(t, name=name)
+
+    def require_sm(self, sm: int, what: str, span: Span) -> None:
+        """CompileError at ``span`` unless the target is at least ``sm``."""
+        if self.target.sm < sm:
+            raise CompileError.at(span, f"{what} needs sm_{sm} or newer; this is {self.target}", f"compile with target=\"sm_{sm}\"")
+
+    def require_ptx(self, version: int) -> None:
+        """Raise the module's PTX ISA version to at least ``version`` (78 means 7.8)."""
+        self.shared.ptx_version = max(self.shared.ptx_version, version)
+
+
+def _register_rank(name: str) -> tuple[int, str]:
+    group, _, axis = name.partition(".")
+    return (_REGISTER_ORDER.index(group) if group in _REGISTER_ORDER else len(_REGISTER_ORDER), axis)
