@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import struct
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -12,7 +14,7 @@ from kdsl.lang.types import BF16, F16, F32, F64, ArrayType, Kind, PointerType, S
 
 
 class BFloatType(llvm.types._BaseFloatType):
-    """LLVM's ``bfloat``. Its constants are written as the upper half of the f32 with the same value."""
+    """LLVM's ``bfloat``. A constant is written as the f64 of its value, which LLVM reads for every float type."""
 
     null = "0.0"
     intrinsic_name = "bf16"
@@ -21,28 +23,10 @@ class BFloatType(llvm.types._BaseFloatType):
         return "bfloat"
 
     def format_constant(self, value: Any) -> str:
-        return f"0xR{bf16_bits(float(value)):04X}"
+        return llvm.DoubleType().format_constant(value)
 
 
-class HalfType(llvm.HalfType):
-    """``half`` whose constants are written by their bits: llvmlite rounds them by way of f32."""
-
-    def format_constant(self, value: Any) -> str:
-        return f"0xH{half_bits(float(value)):04X}"
-
-
-class FloatType(llvm.FloatType):
-    """``float`` whose constants keep the sign and payload of NaNs, and overflow to infinity as a cast does."""
-
-    def format_constant(self, value: Any) -> str:
-        return f"0x{struct.unpack('<Q', struct.pack('<d', single(float(value))))[0]:016X}"
-
-
-class DoubleType(llvm.DoubleType):
-    """``double``, constants by their bits."""
-
-    def format_constant(self, value: Any) -> str:
-        return f"0x{struct.unpack('<Q', struct.pack('<d', float(value)))[0]:016X}"
+BFloatType._create_instance()
 
 
 def single(value: float) -> float:
@@ -53,36 +37,29 @@ def single(value: float) -> float:
         return float("inf") if value > 0 else float("-inf")
 
 
-def half_bits(value: float) -> int:
-    """The bits of ``value`` rounded once to f16."""
-    if value != value:
-        return 0x7FFF
+def half(value: float) -> float:
+    """``value`` rounded once to f16, to infinity where it is too large."""
     try:
-        return int(struct.unpack("<H", struct.pack("<e", value))[0])
+        return float(struct.unpack("<e", struct.pack("<e", value))[0])
     except OverflowError:
-        return 0x7C00 if value > 0 else 0xFC00
+        return float("inf") if value > 0 else float("-inf")
 
 
-def bf16_bits(value: float) -> int:
-    """The bits of ``value`` rounded once, half to even, to bf16."""
-    if value != value:
-        return 0x7FFF
-    bits = struct.unpack("<Q", struct.pack("<d", value))[0]
-    sign, magnitude = bits >> 63 << 15, abs(value)
-    if magnitude < 2.0**-126:
-        # Why divide? Subnormals are multiples of 2^-133, and the division by a power of two is exact.
-        return sign | round(magnitude / 2.0**-133)
-    if magnitude == float("inf"):
-        return sign | 0x7F80
-    exponent = (bits >> 52 & 0x7FF) - 1023 + 127
-    fraction = bits & ((1 << 52) - 1)
-    kept, rest, half = fraction >> 45, fraction & ((1 << 45) - 1), 1 << 44
-    kept += rest > half or (rest == half and kept & 1)
-    return sign | min((exponent << 7) + kept, 0x7F80)
+def brain(value: float) -> float:
+    """``value`` rounded once, half to even, to bf16."""
+    if value == 0 or not math.isfinite(value):
+        return value
+    # A bf16 has 8 significant bits; its subnormals are multiples of 2^-133. Scaling by powers of two is exact here.
+    unit = max(math.frexp(value)[1] - 8, -133)
+    rounded = round(math.ldexp(value, -unit))
+    return math.copysign(math.ldexp(rounded, unit) if abs(rounded) < 2.0 ** (128 - unit) else math.inf, value)
 
+
+ROUND: dict[ScalarType, Callable[[float], float]] = {F16: half, BF16: brain, F32: single, F64: float}
+"""A Python float rounded once to a float type."""
 
 I1, I8, I16, I32, I64 = (llvm.IntType(bits) for bits in (1, 8, 16, 32, 64))
-HALF, BFLOAT, FLOAT, DOUBLE = HalfType(), BFloatType(), FloatType(), DoubleType()
+HALF, BFLOAT, FLOAT, DOUBLE = llvm.HalfType(), BFloatType(), llvm.FloatType(), llvm.DoubleType()
 VOID = llvm.VoidType()
 _FLOATS: dict[ScalarType, llvm.Type] = {F16: HALF, BF16: BFLOAT, F32: FLOAT, F64: DOUBLE}
 _INTS: dict[int, llvm.Type] = {8: I8, 16: I16, 32: I32, 64: I64}
@@ -120,6 +97,15 @@ def llvm_type(t: Type) -> llvm.Type:
 def memory_type(t: Type) -> llvm.Type:
     """The type of a value in memory: a bool takes one byte, all else is as in registers."""
     return I8 if isinstance(t, ScalarType) and t.kind is Kind.BOOL else llvm_type(t)
+
+
+def constant(t: ScalarType, value: bool | int | float) -> llvm.Constant:
+    """The constant ``value`` of a scalar type in registers: ints keep their low bits, floats are rounded once."""
+    if t.is_float:
+        return llvm.Constant(llvm_type(t), ROUND[t](float(value)))
+    if t.kind is Kind.BOOL:
+        return llvm.Constant(I1, int(bool(value)))
+    return llvm.Constant(llvm_type(t), int(value) & ((1 << t.bits) - 1))
 
 
 def alignment(t: Type) -> int:
