@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from kdsl import ir
 from kdsl.frontend import Captured, KernelRequest, check_kernels
+from kdsl.ir import nodes as ir
 from kdsl.lang.layout import ParameterField, parameter_layout
 from kdsl.target import Target
 from kdsl.timeline import Timeline
