@@ -24,10 +24,15 @@ class Nvvm:
 
 @dataclass(frozen=True)
 class Libdevice:
-    """A call of a libdevice function, named by the type that the stub's TypeVar was bound to; ``fast`` under fastmath."""
+    """A call of a libdevice function, named by the type that the stub's TypeVar was bound to; ``fast`` under fastmath.
+
+    ``outputs`` counts the results that the function writes through trailing pointers; the stub returns them in a tuple,
+    after the function's own result if it has one.
+    """
 
     name: str | Mapping[ScalarType, str]
     fast: Mapping[ScalarType, str] | None = None
+    outputs: int = 0
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class Emit:
     name: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Intrinsic:
     """An intrinsic function of the language. Calling it on the host is an error that says so.
 

@@ -149,8 +149,19 @@ Type = ScalarType | PointerType | ArrayType | TupleType | VoidType
 VOID = VoidType()
 
 if TYPE_CHECKING:
-    i8 = i16 = i32 = i64 = u8 = u16 = u32 = u64 = int
-    f16 = bf16 = f32 = f64 = float
+    # One name a line: a chained assignment is not a type alias to mypy.
+    i8 = int
+    i16 = int
+    i32 = int
+    i64 = int
+    u8 = int
+    u16 = int
+    u32 = int
+    u64 = int
+    f16 = float
+    bf16 = float
+    f32 = float
+    f64 = float
 
     class Ptr(Generic[T]):
         """A raw pointer, indexed as in C."""

@@ -1,0 +1,37 @@
+"""Names of the language that are more than a call of an intrinsic: the frontend knows each one by identity.
+
+Their stubs say how to call them, to a type checker and in the docs; what they mean is in `kdsl.frontend`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+class Construct:
+    """A function of the kernel language that the frontend turns into nodes of its own. Calling it on the host is an error."""
+
+    def __init__(self, stub: Callable[..., Any]) -> None:
+        self.stub = stub
+        self.__doc__ = stub.__doc__
+
+    @property
+    def name(self) -> str:
+        """As a kernel author writes it: ``shared.array``, ``atomic.add``, ``bitcast``."""
+        module = self.stub.__module__.rpartition(".")[2]
+        qualified = self.stub.__qualname__
+        return f"atomic.{qualified}" if module == "atomic" else qualified
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(f"{self.name}() is a function of the kernel language: call it inside a @kernel function")
+
+    def __repr__(self) -> str:
+        return f"<{self.name} of the kernel language>"
+
+
+def construct(stub: C) -> C:
+    """Make a typed stub a construct. To a type checker it stays the function that its annotations say."""
+    return Construct(stub)  # type: ignore[return-value]

@@ -1,0 +1,22 @@
+"""The type variables of the intrinsic stubs: which scalar types one function takes.
+
+To the kernel compiler the constraints are the overloads; to a type checker they are int, float and bool.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from kdsl.lang.types import bf16, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+
+F = TypeVar("F", f32, f64)
+"""A float that libdevice has functions for."""
+
+I = TypeVar("I", i32, u32)  # noqa: E741 (the name that the design's example uses)
+"""A 32-bit integer."""
+
+N = TypeVar("N", i32, u32, i64, u64)
+"""A 32- or 64-bit integer."""
+
+S = TypeVar("S", bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64)
+"""Any scalar."""

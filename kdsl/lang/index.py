@@ -1,0 +1,81 @@
+"""Where a thread is: special registers and what follows from them (PTX ISA 9.0, chapter 10).
+
+All are i32 with known ranges: a launch never has more than 2^31 - 1 threads along an axis.
+"""
+
+# mypy: disable-error-code="empty-body"
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, overload
+
+from kdsl.lang.intrinsic import Emit, Intrinsic, Nvvm, intrinsic
+from kdsl.lang.types import i32
+
+warp_size = 32
+"""Threads of a warp, on every architecture so far."""
+
+
+@dataclass(frozen=True)
+class Registers:
+    """A special register with three components, read without a call: ``thread_idx.x``."""
+
+    x: i32
+    y: i32
+    z: i32
+
+
+def _registers(name: str, ptx: str, doc: str) -> Any:
+    """The three components of a special register; on the host each is an `Intrinsic`, not a number."""
+
+    def component(axis: str) -> Any:
+        def stub() -> i32: ...
+
+        stub.__name__ = stub.__qualname__ = f"{name}.{axis}"
+        stub.__doc__ = doc.format(axis=axis)
+        lowering = Nvvm(f"llvm.nvvm.read.ptx.sreg.{ptx}.{axis}", ())
+        return Intrinsic(stub, lowering, f"%{ptx}.{axis}", register=True, pure=True)
+
+    return Registers(component("x"), component("y"), component("z"))
+
+
+thread_idx: Registers = _registers("thread_idx", "tid", "The thread's index within its block along {axis}.")
+block_idx: Registers = _registers("block_idx", "ctaid", "The block's index within the grid along {axis}.")
+block_dim: Registers = _registers("block_dim", "ntid", "Threads of a block along {axis}, at least 1.")
+grid_dim: Registers = _registers("grid_dim", "nctaid", "Blocks of the grid along {axis}, at least 1.")
+
+
+@overload
+def grid(ndim: Literal[1]) -> i32: ...
+@overload
+def grid(ndim: Literal[2]) -> tuple[i32, i32]: ...
+@overload
+def grid(ndim: Literal[3]) -> tuple[i32, i32, i32]: ...
+@intrinsic(Emit("grid"), ptx="mad.lo.s32", pure=True)
+def grid(ndim: Literal[1, 2, 3]) -> Any:
+    """The thread's index within the whole grid, ``block_idx * block_dim + thread_idx``: x, (x, y) or (x, y, z)."""
+
+
+@overload
+def gridsize(ndim: Literal[1]) -> i32: ...
+@overload
+def gridsize(ndim: Literal[2]) -> tuple[i32, i32]: ...
+@overload
+def gridsize(ndim: Literal[3]) -> tuple[i32, i32, i32]: ...
+@intrinsic(Emit("gridsize"), ptx="mul.lo.s32", pure=True)
+def gridsize(ndim: Literal[1, 2, 3]) -> Any:
+    """Threads of the whole grid, ``grid_dim * block_dim``: along x, (x, y) or (x, y, z)."""
+
+
+@intrinsic(Nvvm("llvm.nvvm.read.ptx.sreg.laneid", ()), ptx="%laneid", pure=True)
+def lane_id() -> i32:
+    """The thread's lane within its warp, 0 to 31."""
+
+
+@intrinsic(Emit("warp_id"), ptx="shr.u32", pure=True)
+def warp_id() -> i32:
+    """The warp's index within its block: the thread's linear index, x fastest, over 32.
+
+    Not PTX's ``%warpid``, which names a hardware slot and may change while the thread runs.
+    """
