@@ -1,0 +1,175 @@
+"""The floating-point formats: from bits to real values, rounding an exact or sticky f64 to bits, NaN, flush and saturation.
+
+NaN results are the hardware's: all ones without the sign for f32 (0x7fffffff), f16 and bf16 (0x7fff); an f64 result keeps
+the payload of the first NaN operand, quieted, and is 0xfff8000000000000 where no operand is NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kdsl.emulator.operation import UNSIGNED, WIDTH, Array, Run
+
+CANONICAL: dict[str, Any] = {
+    "f16": np.uint16(0x7FFF),
+    "bf16": np.uint16(0x7FFF),
+    "f32": np.uint32(0x7FFFFFFF),
+    "f64": np.uint64(0xFFF8000000000000),
+}
+INFINITY: dict[str, Any] = {
+    "f16": np.uint16(0x7C00),
+    "bf16": np.uint16(0x7F80),
+    "f32": np.uint32(0x7F800000),
+    "f64": np.uint64(0x7FF0000000000000),
+}
+SIGN: dict[str, Any] = {
+    "f16": np.uint16(0x8000),
+    "bf16": np.uint16(0x8000),
+    "f32": np.uint32(0x80000000),
+    "f64": np.uint64(1 << 63),
+}
+ONE: dict[str, Any] = {
+    "f16": np.uint16(0x3C00),
+    "bf16": np.uint16(0x3F80),
+    "f32": np.uint32(0x3F800000),
+    "f64": np.uint64(0x3FF0000000000000),
+}
+QUIET = np.uint64(1 << 51)
+ROUNDINGS = frozenset(("rn", "rz", "rm", "rp"))
+
+
+def _bf16_real(bits: Array) -> Array:
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def real(type_name: str) -> Run:
+    """From bits to values: f64 for f64, f32 (exact) for the rest."""
+    return {
+        "f16": lambda bits: bits.view(np.float16).astype(np.float32),
+        "bf16": _bf16_real,
+        "f32": lambda bits: bits.view(np.float32),
+        "f64": lambda bits: bits.view(np.float64),
+    }[type_name]
+
+
+def flush(bits: Array, type_name: str) -> Array:
+    """Subnormals become zero of their sign (.ftz)."""
+    subnormal = (bits & INFINITY[type_name]) == 0
+    return np.where(subnormal, bits & SIGN[type_name], bits) if subnormal.any() else bits
+
+
+def is_nan(bits: Array, type_name: str) -> Array:
+    return (bits & ~SIGN[type_name]) > INFINITY[type_name]
+
+
+def canonical(bits: Array, type_name: str) -> Array:
+    """Every NaN becomes the one that hardware makes; in place, so ``bits`` must be a fresh result."""
+    nan = is_nan(bits, type_name)
+    if nan.any():
+        np.copyto(bits, CANONICAL[type_name], where=nan)
+    return bits
+
+
+def canonical_f32(result: Array) -> Array:
+    """As `canonical`, from a fresh float32 array to bits."""
+    bits: Array = result.view(np.uint32)
+    nan = np.isnan(result)
+    if nan.any():
+        np.copyto(bits, CANONICAL["f32"], where=nan)
+    return bits
+
+
+def payload_f64(result: Array, *operands: Array) -> Array:
+    """From a fresh float64 array to bits, with NaN results as hardware has them (see above)."""
+    bits: Array = result.view(np.uint64)
+    nan = np.isnan(result)
+    if nan.any():
+        fixed = np.full(bits.shape, CANONICAL["f64"])
+        for operand in reversed(operands):
+            fixed = np.where(is_nan(operand, "f64"), operand | QUIET, fixed)
+        np.copyto(bits, fixed, where=nan)
+    return bits
+
+
+def saturate(bits: Array, type_name: str) -> Array:
+    """Clamp to [+0, 1]; NaN gives +0 (.sat)."""
+    sign, one = SIGN[type_name], ONE[type_name]
+    drop = ((bits & sign) != 0) | (bits > INFINITY[type_name])
+    return np.where(drop, bits.dtype.type(0), np.minimum(bits, one))
+
+
+def relu(bits: Array, type_name: str) -> Array:
+    """Negative values become +0, NaN the canonical one (.relu)."""
+    negative = ((bits & SIGN[type_name]) != 0) & ~is_nan(bits, type_name)
+    return canonical(np.where(negative, bits.dtype.type(0), bits), type_name)
+
+
+def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """The rounded sum and its exact error (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def to_odd(total: Array, error: Array) -> Array:
+    """The f64 that is odd where ``total + error`` is inexact: rounds once more to anything of 51 bits or less as the exact sum would."""
+    bits = total.view(np.int64)
+    up = (error > 0) == (total > 0)
+    inexact = (error != 0) & ~np.isnan(error) & ((bits & 1) == 0)
+    return np.where(inexact, bits + np.where(up, 1, -1), bits).view(np.float64)
+
+
+def _directed(nearest: Array, back: Array, exact: Array, sign: Any, mode: str) -> Array:
+    """Step a nearest-rounded result, whose value is ``back``, to the other side of ``exact`` where the mode wants that."""
+    one = nearest.dtype.type(1)
+    if mode == "rz":
+        return np.where(np.abs(back) > np.abs(exact), nearest - one, nearest)
+    negative = (nearest & sign) != 0
+    if mode == "rm":
+        return np.where(back > exact, np.where(negative, nearest + one, nearest - one), nearest)
+    return np.where(back < exact, np.where(negative, nearest - one, nearest + one), nearest)
+
+
+def odd_f32(exact: Array) -> Array:
+    """f64 to the bits of an f32 that is odd where inexact, and never rounds to infinity."""
+    nearest = exact.astype(np.float32)
+    bits = nearest.view(np.uint32)
+    back = nearest.astype(np.float64)
+    towards_zero = np.where(np.abs(back) > np.abs(exact), bits - np.uint32(1), bits)
+    return np.where((back != exact) & ~np.isnan(exact), towards_zero | np.uint32(1), bits)
+
+
+def round_bf16(bits: Array, mode: str = "rn") -> Array:
+    """f32 bits (odd, if they stand for something longer) to bf16 bits; NaN in, canonical NaN out."""
+    high, low = bits >> np.uint32(16), bits & np.uint32(0xFFFF)
+    negative = (bits >> np.uint32(31)) != 0
+    if mode == "rn":
+        up = low + (high & np.uint32(1)) > np.uint32(0x8000)
+    elif mode == "rz":
+        up = np.zeros(bits.shape, np.bool_)
+    else:
+        up = (low != 0) & (negative == (mode == "rm"))
+    result = (high + up).astype(np.uint16)
+    return np.where(is_nan(bits, "f32"), CANONICAL["bf16"], result)
+
+
+def narrow(exact: Array, type_name: str, mode: str = "rn") -> Array:
+    """An exact (or odd) f64 to the bits of f16, bf16 or f32; NaN becomes canonical."""
+    if type_name == "bf16":
+        return round_bf16(odd_f32(exact), mode)
+    dtype = np.float16 if type_name == "f16" else np.float32
+    nearest = exact.astype(dtype)
+    bits = nearest.view(UNSIGNED[WIDTH[type_name]])
+    if mode != "rn":
+        bits = _directed(bits, nearest.astype(np.float64), exact, SIGN[type_name], mode)
+    return canonical(bits, type_name)
+
+
+def zero_sign(total: Array, a: Array, b: Array, mode: str) -> Array:
+    """An exact zero sum has the sign that the rounding mode gives it: towards minus infinity, minus if either term is."""
+    if mode != "rm":
+        return total
+    minus = (total == 0) & (np.signbit(a) | np.signbit(b))
+    return np.where(minus, -0.0, total)
