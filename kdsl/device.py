@@ -6,6 +6,7 @@ import sys
 import threading
 
 from kdsl.backend import Backend
+from kdsl.timeline import Timeline
 
 
 class Devices:
@@ -15,6 +16,12 @@ class Devices:
         self._lock = threading.RLock()
         self._started: dict[str, Backend] = {}
         self._current: Backend | None = None
+        self.timeline: Timeline | None = None
+
+    def trace(self) -> Timeline:
+        """Record what devices started from now on do, and every compilation."""
+        self.timeline = self.timeline or Timeline()
+        return self.timeline
 
     @property
     def selected(self) -> Backend | None:

@@ -1,0 +1,166 @@
+"""The `kdsl` command: demo, run, show, check, doctor."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+import click
+
+from kdsl.backend import DeviceError
+from kdsl.compiler import Kernel, select_device, start_trace
+from kdsl.explorer import text
+from kdsl.files import FileError, kernels_of, load_file, syntax_message, user_traceback
+from kdsl.source import CompileError
+from kdsl.target import Target
+from kdsl.version import __version__
+
+
+class Failure(click.ClickException):
+    """A message on stderr, plain: diagnostics are full of brackets and must not be wrapped or marked up."""
+
+    def show(self, file: object = None) -> None:
+        click.echo(self.message, err=True)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="kdsl %(version)s")
+def main() -> None:
+    """Kernels in Python, with every stage in view."""
+
+
+@main.command()
+@click.option("--trace", is_flag=True, help="Print the host's timeline, with every device call.")
+@click.option("--device", help="cuda, cuda:N or emulator.")
+def demo(trace: bool, device: str | None) -> None:
+    """Add a million floats, show the kernel, its PTX and the time of each stage, and check the result."""
+    from kdsl.demo import run  # start-up cost: the other commands do not need the example
+
+    _choose(device)
+    timeline = start_trace()
+    verified = run(timeline)
+    if trace:
+        click.echo("\ntimeline\n" + timeline.render())
+    sys.exit(0 if verified else 1)
+
+
+@main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--trace", is_flag=True, help="Print the host's timeline on stderr, with every device call.")
+@click.option("--device", help="cuda, cuda:N or emulator.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def run(file: Path, arguments: tuple[str, ...], trace: bool, device: str | None) -> None:
+    """Run FILE as a program, with ARGUMENTS; errors in its kernels are shown without a traceback."""
+    if not file.is_file():
+        raise Failure(f"{file}: no such file")
+    _choose(device)
+    timeline = start_trace() if trace else None
+    sys.argv = [str(file), *arguments]
+    sys.path.insert(0, str(file.resolve().parent))
+    try:
+        runpy.run_path(str(file), run_name="__main__")
+    except (CompileError, DeviceError) as error:
+        raise Failure(_described(error, file)) from None
+    except SyntaxError as error:
+        raise Failure(syntax_message(file, error)) from None
+    # A program's own exception is its author's to read, without the frames of this command.
+    except Exception as error:
+        raise Failure(user_traceback(error, file)) from None
+    finally:
+        if timeline is not None:
+            click.echo("timeline\n" + timeline.render(), err=True)
+
+
+@main.command()
+@click.argument("where", metavar="FILE[::KERNEL]")
+@click.option("--stage", type=click.Choice([*text.STAGES, "all"]), default="ptx", show_default=True)
+@click.option("--arch", default="sm_90", show_default=True, metavar="sm_NN")
+def show(where: str, stage: str, arch: str) -> None:
+    """Print a stage of the kernels in FILE, or of one."""
+    target = _target(arch)
+    for name, kernel in _kernels(where).items():
+        if not kernel.is_annotated:
+            click.echo(f"{name}: passed over, its parameters have no annotations", err=True)
+            continue
+        try:
+            click.echo(text.render(kernel.compile(target=target), stage))
+        except CompileError as error:
+            raise Failure(str(error)) from None
+        except FileNotFoundError as error:
+            raise Failure(f"error: {error}") from None
+
+
+@main.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+def check(files: tuple[Path, ...]) -> None:
+    """Check every kernel of every FILE and report all errors; nothing is launched. Exits with 1 if there is one."""
+    failed = False
+    for file in files:
+        try:
+            kernels = _kernels(str(file))
+        except Failure as error:
+            error.show()
+            failed = True
+            continue
+        for name, kernel in kernels.items():
+            failed |= not _passes(f"{file}::{name}", kernel)
+    sys.exit(1 if failed else 0)
+
+
+@main.command()
+def doctor() -> None:
+    """Say what was found on this machine, and what to install for what was not."""
+    from kdsl.doctor import report  # start-up cost: it imports everything to look at it
+
+    click.echo(report())
+
+
+def _passes(name: str, kernel: Kernel) -> bool:
+    try:
+        kernel.check()
+    except CompileError as error:
+        click.echo(str(error), err=True)
+        return False
+    note = "" if kernel.is_annotated else " (syntax and names only: its parameters have no annotations)"
+    click.echo(f"{name}: ok{note}")
+    return True
+
+
+def _kernels(where: str) -> dict[str, Kernel]:
+    """The kernels that FILE or FILE::KERNEL names; Failure says why there are none."""
+    file, _, wanted = where.partition("::")
+    try:
+        kernels = kernels_of(load_file(Path(file)))
+    except FileError as error:
+        raise Failure(str(error)) from None
+    if not kernels:
+        raise Failure(f"{file}: there is no @kernel function in it")
+    if wanted and wanted not in kernels:
+        raise Failure(f"{file}: no kernel is called {wanted!r}; there are: {', '.join(kernels)}")
+    return {wanted: kernels[wanted]} if wanted else kernels
+
+
+def _target(arch: str) -> Target:
+    try:
+        return Target.parse(arch)
+    except ValueError as error:
+        raise Failure(f"error: {error}") from None
+
+
+def _choose(device: str | None) -> None:
+    if device is None:
+        return
+    try:
+        select_device(device)
+    except (ValueError, RuntimeError) as error:
+        raise Failure(f"error: {error}") from None
+
+
+def _described(error: CompileError | DeviceError, file: Path) -> str:
+    """A kernel's error, below the line of the user's file that launched it."""
+    import traceback  # start-up cost: only on failure
+
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == file and f.lineno]
+    launched = f"{file}:{lines[-1]}: in the launch here:\n" if lines and isinstance(error, DeviceError) else ""
+    return f"{launched}{'error: ' if isinstance(error, DeviceError) else ''}{error}"

@@ -1,0 +1,1 @@
+"""Views of one Compilation. None has a pipeline of its own."""

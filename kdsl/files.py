@@ -1,0 +1,72 @@
+"""Python files of a user's: importing one without running its main, and the kernels that it holds."""
+
+from __future__ import annotations
+
+import importlib.util
+import linecache
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+
+from kdsl.compiler import Kernel
+from kdsl.module import KernelModule
+
+
+class FileError(Exception):
+    """A file cannot be read, parsed or imported; the message says where and why."""
+
+
+def load_file(path: Path) -> ModuleType:
+    """Import ``path`` as a module that is not ``__main__``, its folder first on the path as when Python runs it."""
+    try:
+        text = path.read_bytes()
+        code = compile(text, str(path), "exec")
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from None
+    except (SyntaxError, ValueError) as error:
+        raise FileError(syntax_message(path, error)) from None
+    name = f"kdsl_file_{path.stem.replace('.', '_')}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        exec(code, module.__dict__)
+    except SystemExit as error:
+        raise FileError(f"{path}: exited with {error.code!r} while it was imported") from None
+    # Whatever a user's file raises is the user's to read: their traceback, without our frames.
+    except Exception as error:
+        raise FileError(f"{path}: importing it failed\n{user_traceback(error, path)}") from None
+    finally:
+        sys.path.remove(str(path.resolve().parent))
+    return module
+
+
+def syntax_message(path: Path, error: SyntaxError | ValueError) -> str:
+    """Python's own message for a file that does not parse, in the form of our errors."""
+    if not isinstance(error, SyntaxError) or error.lineno is None:
+        return f"{path}: error: {error}"
+    line = linecache.getline(str(path), error.lineno).rstrip("\n")
+    out = f"{path}:{error.lineno}:{error.offset or 1}: error: {error.msg}"
+    return f"{out}\n{error.lineno:5} | {line}" if line else out
+
+
+def user_traceback(error: BaseException, path: Path) -> str:
+    """The traceback from the first frame in the user's file on, and the error itself."""
+    frames = traceback.extract_tb(error.__traceback__)
+    start = next((i for i, frame in enumerate(frames) if Path(frame.filename) == path), 0)
+    lines = traceback.format_list(frames[start:]) + traceback.format_exception_only(error)
+    return "".join(["Traceback (most recent call last):\n", *lines]).rstrip()
+
+
+def kernels_of(module: ModuleType) -> dict[str, Kernel]:
+    """Every kernel that the file defines itself, by name, those in ``@cuda_module`` classes as ``class.name``; in source order."""
+    found: dict[str, Kernel] = {}
+    for name, value in vars(module).items():
+        if isinstance(value, Kernel) and value.function.__module__ == module.__name__:
+            found[name] = value
+        elif isinstance(value, KernelModule):
+            found.update({f"{name}.{kernel.name}": kernel for kernel in value.kernels})
+    return dict(sorted(found.items(), key=lambda item: item[1].function.__code__.co_firstlineno))

@@ -1,0 +1,133 @@
+"""Several kernels in one loaded module: `@cuda_module` classes, and PTX, cubin or fatbin files of any compiler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kdsl.backend import Backend, Launch
+from kdsl.compilation import Compilation
+from kdsl.compiler import Kernel, build_launcher, compile, current_device
+from kdsl.lang.types import Type
+from kdsl.runtime.launch import Configured, ConfiguredCache, Launcher
+
+
+class LoadedModule:
+    """A module on a device. ``from_module`` of a `cuda_module` gives its entries their types."""
+
+    def __init__(self, backend: Backend, handle: Any, name: str) -> None:
+        self.backend = backend
+        self.handle = handle
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<module {self.name} on {self.backend.name}>"
+
+
+def load_module(image: str | Path | bytes) -> LoadedModule:
+    """Load PTX, a cubin or a fatbin onto the current device: a path, or the bytes themselves. The emulator takes PTX only.
+
+    OSError if the file cannot be read, DeviceError if the device refuses it.
+    """
+    name = "<bytes>" if isinstance(image, bytes) else str(image)
+    data = image if isinstance(image, bytes) else Path(image).read_bytes()
+    backend = current_device()
+    return LoadedModule(backend, backend.load(data), name)
+
+
+class LoadedKernel:
+    """A kernel of a loaded module; ``k[grid, block](...)`` launches it, always on the module's device."""
+
+    def __init__(self, kernel: Kernel[Any], launcher: Launcher) -> None:
+        self.kernel = kernel
+        self.name = kernel.name
+        self._launcher = launcher
+        self._configured = ConfiguredCache(self)
+
+    def __getitem__(self, configuration: Any) -> Configured[Any]:
+        return self._configured[configuration]
+
+    def __call__(self, *arguments: Any) -> None:
+        self.kernel(*arguments)
+
+    def __repr__(self) -> str:
+        return f"<loaded kernel {self.name}>"
+
+    def launch(self, launch: Launch, arguments: tuple[Any, ...]) -> None:
+        """Enqueue one launch. `Configured` calls it."""
+        self._launcher.launch(launch, arguments)
+
+
+class LoadedKernels:
+    """The kernels of a `cuda_module` on a device, as attributes."""
+
+    def __init__(self, kernels: dict[str, LoadedKernel]) -> None:
+        self._kernels = kernels
+
+    def __getattr__(self, name: str) -> LoadedKernel:
+        if name.startswith("_") or name not in self._kernels:
+            raise AttributeError(f"no kernel is called {name!r}; there are: {', '.join(self._kernels)}")
+        return self._kernels[name]
+
+    def __dir__(self) -> list[str]:
+        return list(self._kernels)
+
+
+class KernelModule:
+    """The kernels of a class, compiled into one PTX module. Made by the `cuda_module` decorator."""
+
+    def __init__(self, name: str, kernels: tuple[Kernel[Any], ...]) -> None:
+        self.name = name
+        self.kernels = kernels
+
+    def __getattr__(self, name: str) -> Kernel[Any]:
+        for kernel in self.kernels if not name.startswith("_") else ():
+            if kernel.name == name:
+                return kernel
+        raise AttributeError(f"{self.name} has no kernel {name!r}")
+
+    def compile(self, target: str | None = None) -> Compilation:
+        """All kernels' stages, in one PTX module: see `kdsl.compile`."""
+        return compile(self.kernels, target=target)
+
+    def load(self) -> LoadedKernels:
+        """Compile every kernel into one module and load it onto the current device. CompileError holds all mistakes in any of them."""
+        backend = current_device()
+        compilation = self.compile(backend.target)
+        module = backend.load(compilation.ptx.encode())
+        loaded = {}
+        for kernel, tree in zip(self.kernels, compilation.tree.kernels, strict=True):
+            types = tuple(parameter.type for parameter in tree.parameters)
+            launcher = build_launcher(backend, module, kernel.name, tree.name, kernel.parameters, types, tree.written)
+            loaded[kernel.name] = LoadedKernel(kernel, launcher)
+        return LoadedKernels(loaded)
+
+    def from_module(self, module: LoadedModule) -> LoadedKernels:
+        """Give the entries of a module that any compiler made the types of this class's kernels; their bodies are not used.
+
+        Every parameter needs an annotation. KeyError if the module lacks an entry of that name.
+        """
+        loaded = {}
+        for kernel in self.kernels:
+            types = _annotated(kernel)
+            # What the foreign code writes is not known, so every array is copied back.
+            launcher = build_launcher(module.backend, module.handle, kernel.name, kernel.name, kernel.parameters, types, None)
+            loaded[kernel.name] = LoadedKernel(kernel, launcher)
+        return LoadedKernels(loaded)
+
+
+def _annotated(kernel: Kernel[Any]) -> tuple[Type, ...]:
+    types = tuple(type for _, type in kernel.parameters if type is not None)
+    if len(types) != len(kernel.parameters):
+        raise TypeError(f"{kernel.name}: from_module() needs an annotation on every parameter")
+    return types
+
+
+def cuda_module(cls: type) -> KernelModule:
+    """Group the ``@kernel`` functions of a class into one module: ``kernels.load()`` compiles and loads them together."""
+    if not isinstance(cls, type):
+        raise TypeError(f"@cuda_module takes a class, got {cls!r}")
+    kernels = tuple(value for value in vars(cls).values() if isinstance(value, Kernel))
+    if not kernels:
+        raise TypeError(f"@cuda_module class {cls.__name__} has no @kernel function in it")
+    return KernelModule(cls.__name__, kernels)
