@@ -81,6 +81,9 @@ class Backend(Protocol):
     name: str
     """``cuda`` or ``emulator``."""
 
+    description: str
+    """The device in words, such as a GPU's name."""
+
     target: str
     """The architecture that kernels are compiled for here, such as ``sm_90``."""
 

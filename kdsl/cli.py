@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from kdsl.backend import DeviceError
-from kdsl.compiler import Kernel, select_device, start_trace
+from kdsl.compiler import Kernel, set_device, start_trace
 from kdsl.explorer import text
 from kdsl.files import FileError, kernels_of, load_file, syntax_message, user_traceback
 from kdsl.source import CompileError
@@ -152,7 +152,7 @@ def _choose(device: str | None) -> None:
     if device is None:
         return
     try:
-        select_device(device)
+        set_device(device)
     except (ValueError, RuntimeError) as error:
         raise Failure(f"error: {error}") from None
 
