@@ -1,6 +1,6 @@
 """Atomic read-modify-write on an element of a Ptr, Array, shared or local array (PTX ISA 9.0, 9.7.13.6).
 
-Each returns the old value. Relaxed, and atomic for the whole GPU. ``index`` is an int, or a tuple for several dimensions.
+Each returns the old value. Relaxed, and atomic for the whole GPU. ``index`` is an int, or a tuple for more dimensions.
 """
 
 # mypy: disable-error-code="empty-body"

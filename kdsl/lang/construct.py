@@ -12,7 +12,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 
 class Construct:
-    """A function of the kernel language that the frontend turns into nodes of its own. Calling it on the host is an error."""
+    """A function that the frontend turns into nodes of its own. Calling it on the host is an error that says so."""
 
     def __init__(self, stub: Callable[..., Any]) -> None:
         self.stub = stub

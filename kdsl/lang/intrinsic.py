@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Nvvm:
     """A call of one LLVM intrinsic. ``name`` may depend on the type that the stub's TypeVar was bound to.
 
-    ``arguments`` names the stub's parameters in the intrinsic's order; an int stands for an i32 constant, a bool for an i1.
+    ``arguments`` names the stub's parameters in the intrinsic's order; an int is an i32 constant, a bool an i1.
     """
 
     name: str | Mapping[ScalarType, str]
@@ -46,10 +46,10 @@ class Emit:
 class Intrinsic:
     """An intrinsic function of the language. Calling it on the host is an error that says so.
 
-    ``ptx`` is the mnemonic a reader finds in the PTX; ``min_sm`` the first architecture that has it. ``register`` marks a
-    special register, read as an attribute without a call. ``stub`` carries the annotations: `signature` in the frontend
-    computes overloads from them when first needed, so that importing kdsl stays cheap. A parameter annotated ``str`` or with
-    a Literal is a compile-time constant.
+    ``ptx`` is the mnemonic a reader finds in the PTX; ``min_sm`` the first architecture that has it. ``register`` marks
+    a special register, read as an attribute without a call. ``stub`` carries the annotations: the frontend computes
+    overloads from them when first needed, so that importing kdsl stays cheap. A parameter annotated ``str`` or with a
+    Literal is a compile-time constant.
     """
 
     stub: Callable[..., Any]

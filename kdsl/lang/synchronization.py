@@ -40,7 +40,7 @@ def sync_threads_or(predicate: bool) -> bool:
 
 @intrinsic(Nvvm("llvm.nvvm.bar.warp.sync", ("mask",)), ptx="bar.warp.sync", convergent=True)
 def sync_warp(mask: u32 = FULL_MASK) -> None:
-    """Wait for the lanes named in ``mask``, the caller's among them; their memory accesses before are seen by them after."""
+    """Wait for the lanes in ``mask``, the caller's among them; their memory accesses before are seen by them after."""
 
 
 @intrinsic(Emit("fence"), ptx="fence.sc")
