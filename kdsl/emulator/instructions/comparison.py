@@ -61,7 +61,11 @@ def _compare(name: str, type_name: str, ftz: bool) -> Run | None:
         return None
     if type_name in BIT_TYPES:
         return test if name in ("eq", "ne") else None
-    if type_name not in INTEGERS or WIDTH[type_name] == 8 or (name in ("lo", "ls", "hi", "hs") and is_signed(type_name)):
+    if (
+        type_name not in INTEGERS
+        or WIDTH[type_name] == 8
+        or (name in ("lo", "ls", "hi", "hs") and is_signed(type_name))
+    ):
         return None
     if is_signed(type_name) and name not in ("eq", "ne"):
         return lambda a, b: test(value(a, type_name), value(b, type_name))

@@ -87,9 +87,7 @@ def scaled_fma(a: Array, b: Array, c: Array, mode: str) -> Array:
     # Why clamp? Past these distances the smaller term only says on which side of a rounding boundary the sum is.
     product_exponent = a_exponent + b_exponent
     distance = np.clip(c_exponent - product_exponent, -200, 200)
-    exponent = np.where(
-        (distance == 200) & (c != 0), c_exponent - distance, product_exponent
-    )
+    exponent = np.where((distance == 200) & (c != 0), c_exponent - distance, product_exponent)
     larger, rest = exact_terms(a, b, np.ldexp(c, distance))
     total = larger + rest
     error = rest - (total - larger)
