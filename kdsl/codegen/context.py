@@ -8,9 +8,9 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
-from kdsl.codegen.types import I32, llvm_type
+from kdsl.codegen.types import I8, I32, llvm_type, pointer
 from kdsl.ir.nodes import Options
-from kdsl.lang.types import Type
+from kdsl.lang.types import Space, Type
 from kdsl.source import CompileError, Span
 from kdsl.target import Target
 
@@ -38,6 +38,25 @@ class ModuleContext:
         if convergent:
             function.attributes.add("convergent")
         return function
+
+
+    def variable(self, t: llvm.Type, name: str, space: Space, align: int) -> llvm.GlobalVariable:
+        """A module-level variable of our own in ``space``, undefined until it gets an initializer."""
+        variable = llvm.GlobalVariable(self.module, t, name, addrspace=space.value)
+        variable.type = pointer(space)  # llvmlite would print a typed pointer, which LLVM no longer reads
+        variable.linkage, variable.align = "internal", align
+        variable.initializer = llvm.Constant(t, llvm.Undefined)
+        return variable
+
+    def string(self, text: str) -> llvm.GlobalVariable:
+        """A zero-terminated string in global memory, one for each text."""
+        data = text.encode() + b"\0"
+        if data not in self.strings:
+            t = llvm.ArrayType(I8, len(data))
+            variable = self.variable(t, f"kdsl_string{len(self.strings)}", Space.GLOBAL, 1)
+            variable.initializer, variable.global_constant = llvm.Constant(t, bytearray(data)), True
+            self.strings[data] = variable
+        return self.strings[data]
 
 
 @dataclass(slots=True)
@@ -106,8 +125,9 @@ class Context:
 
     def alloca(self, t: llvm.Type, name: str = "") -> Any:
         """Room for one value in the entry block, where mem2reg finds it."""
-        builder = llvm.IRBuilder(self.entry)
-        return builder.alloca(t, name=name)
+        instruction = llvm.IRBuilder(self.entry).alloca(t, name=name)
+        instruction.type = pointer(Space.GENERIC)  # llvmlite would print a typed pointer, which LLVM no longer reads
+        return instruction
 
     def require_sm(self, sm: int, what: str, span: Span) -> None:
         """CompileError at ``span`` unless the target is at least ``sm``."""
