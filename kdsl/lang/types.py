@@ -182,7 +182,8 @@ else:
         """A raw pointer, indexed as in C: ``Ptr[f32]``."""
 
         def __class_getitem__(cls, element):
-            return PointerType(as_type(element))
+            # A type variable stays one, for the frontend to bind.
+            return PointerType(element if isinstance(element, TypeVar) else as_type(element))
 
     class Array:
         """A C-contiguous array of 1 to 4 dimensions: ``Array[f32, 2]``."""

@@ -331,32 +331,32 @@ def half2float(x: f16) -> f32:
     """``x`` as an f32, which is exact."""
 
 
-@intrinsic(Emit("reinterpret"), ptx="mov", pure=True)
+@intrinsic(Emit("reinterpret"), ptx="", pure=True)
 def float_as_int(x: f32) -> i32:
     """The bits of ``x``."""
 
 
-@intrinsic(Emit("reinterpret"), ptx="mov", pure=True)
+@intrinsic(Emit("reinterpret"), ptx="", pure=True)
 def float_as_uint(x: f32) -> u32:
     """The bits of ``x``."""
 
 
-@intrinsic(Emit("reinterpret"), ptx="mov", pure=True)
+@intrinsic(Emit("reinterpret"), ptx="", pure=True)
 def int_as_float(x: i32) -> f32:
     """The float with the bits ``x``."""
 
 
-@intrinsic(Emit("reinterpret"), ptx="mov", pure=True)
+@intrinsic(Emit("reinterpret"), ptx="", pure=True)
 def uint_as_float(x: u32) -> f32:
     """The float with the bits ``x``."""
 
 
-@intrinsic(Emit("reinterpret"), ptx="mov", pure=True)
+@intrinsic(Emit("reinterpret"), ptx="", pure=True)
 def double_as_longlong(x: f64) -> i64:
     """The bits of ``x``."""
 
 
-@intrinsic(Emit("reinterpret"), ptx="mov", pure=True)
+@intrinsic(Emit("reinterpret"), ptx="", pure=True)
 def longlong_as_double(x: i64) -> f64:
     """The float with the bits ``x``."""
 

@@ -80,4 +80,7 @@ def sad(x: I, y: I, z: u32) -> u32:
 
 @intrinsic(Libdevice("__nv_byte_perm"), ptx="prmt.b32", pure=True)
 def byte_perm(x: u32, y: u32, selector: u32) -> u32:
-    """Four bytes of ``x`` (0 to 3) and ``y`` (4 to 7), picked by the low three bits of ``selector``'s hexadecimal digits."""
+    """Four of the bytes of ``x`` (0 to 3) and ``y`` (4 to 7), each picked by a hexadecimal digit of ``selector``.
+
+    The lowest digit picks the lowest byte; only the low three bits of a digit count.
+    """

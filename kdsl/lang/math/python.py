@@ -14,9 +14,9 @@ from typing import Any
 from kdsl.lang import math as device
 
 _SAME_NAME = """
-    acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh degrees erf erfc exp exp2 expm1 fabs floor fmod frexp
-    hypot isfinite isinf isnan ldexp lgamma log log10 log1p log2 modf nextafter pow radians remainder sin sinh sqrt tan tanh
-    trunc
+    acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh degrees erf erfc exp exp2 expm1 fabs floor fmod
+    frexp hypot isfinite isinf isnan ldexp lgamma log log10 log1p log2 modf nextafter pow radians remainder sin sinh
+    sqrt tan tanh trunc
 """
 
 PYTHON = MappingProxyType[Callable[..., Any], Any](

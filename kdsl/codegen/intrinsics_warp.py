@@ -1,0 +1,70 @@
+"""Shuffles of any scalar type: PTX moves 32 bits between lanes, wider values go in two halves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from kdsl.codegen.context import Context
+from kdsl.codegen.types import I1, I32, I64
+from kdsl.ir import nodes as ir
+from kdsl.lang.types import Kind, ScalarType
+from kdsl.source import CompileError
+
+_MODES = {"shfl_sync": "idx", "shfl_up_sync": "up", "shfl_down_sync": "down", "shfl_xor_sync": "bfly"}
+
+
+def _shuffle(context: Context, call: ir.IntrinsicCall, arguments: Sequence[llvm.Value]) -> Any:
+    assert isinstance(call.type, ScalarType)
+    _check_width(call)
+    mode = _MODES[call.intrinsic.name]
+    mask, value, lane, width = arguments
+    control = _control(context.builder, mode, width)
+    bits = _bits(context.builder, call.type, value)
+    if call.type.bits < 64:
+        return _value(context, call.type, _move(context, mode, mask, bits, lane, control))
+    builder = context.builder
+    halves = builder.trunc(bits, I32), builder.trunc(builder.lshr(bits, llvm.Constant(I64, 32)), I32)
+    low, high = (builder.zext(_move(context, mode, mask, half, lane, control), I64) for half in halves)
+    return _value(context, call.type, builder.or_(low, builder.shl(high, llvm.Constant(I64, 32))))
+
+
+def _move(context: Context, mode: str, mask: Any, bits: Any, lane: Any, control: Any) -> Any:
+    return context.call(f"llvm.nvvm.shfl.sync.{mode}.i32", I32, [mask, bits, lane, control], convergent=True)
+
+
+def _control(builder: llvm.IRBuilder, mode: str, width: llvm.Value) -> llvm.Value:
+    """PTX's operand c: the bits of a lane that stay within its group above, and the last lane to read from below."""
+    clamp = 0 if mode == "up" else 31
+    if isinstance(width, llvm.Constant):
+        return llvm.Constant(I32, (32 - int(width.constant)) << 8 | clamp)
+    segment = builder.shl(builder.sub(llvm.Constant(I32, 32), width), llvm.Constant(I32, 8))
+    return builder.or_(segment, llvm.Constant(I32, clamp))
+
+
+def _check_width(call: ir.IntrinsicCall) -> None:
+    width = call.arguments[-1]
+    if isinstance(width, ir.Const) and width.value not in (1, 2, 4, 8, 16, 32):
+        message = f"{call.intrinsic.name}() works on groups of 1, 2, 4, 8, 16 or 32 lanes, not {width.value}"
+        raise CompileError.at(width.span, message)
+
+
+def _bits(builder: llvm.IRBuilder, t: ScalarType, value: Any) -> Any:
+    """The value as an i32, or an i64 if it has that many bits."""
+    if t.is_float:
+        value = builder.bitcast(value, llvm.IntType(t.bits))
+    return value if t.bits >= 32 else builder.zext(value, I32)
+
+
+def _value(context: Context, t: ScalarType, bits: Any) -> Any:
+    builder = context.builder
+    if t.kind is Kind.BOOL:
+        return builder.trunc(bits, I1)
+    if t.bits < 32:
+        bits = builder.trunc(bits, llvm.IntType(t.bits))
+    return builder.bitcast(bits, context.type(t)) if t.is_float else bits
+
+
+WARP: Mapping[str, Callable[[Context, ir.IntrinsicCall, Sequence[llvm.Value]], Any]] = {"shuffle": _shuffle}
