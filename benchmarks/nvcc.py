@@ -1,0 +1,57 @@
+"""CUDA C++ to cubin by nvcc, and what the machine code of two cubins consists of."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from benchmarks.isolated import ROOT
+
+SOURCES = ROOT / "benchmarks" / "cuda"
+
+
+def find_tool(name: str) -> str:
+    """A program of the CUDA toolkit: on the PATH, under CUDA_HOME, or where the installer puts it."""
+    toolkit = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "bin"
+    found = shutil.which(name) or shutil.which(name, path=str(toolkit))
+    if found is None:
+        raise FileNotFoundError(f"{name} is not on the PATH nor under CUDA_HOME: install the CUDA toolkit")
+    return found
+
+
+def compile_cubin(source: str, architecture: str) -> bytes:
+    """``benchmarks/cuda/SOURCE.cu`` under -O3 and the flags that its ``// nvcc:`` line names."""
+    path = SOURCES / f"{source}.cu"
+    flags = re.findall(r"^// nvcc: (.*)$", path.read_text(), re.MULTILINE)
+    with tempfile.TemporaryDirectory() as folder:
+        cubin = Path(folder) / "out.cubin"
+        command = [find_tool("nvcc"), "-O3", f"-arch={architecture}", *" ".join(flags).split()]
+        done = subprocess.run([*command, "-cubin", "-o", str(cubin), str(path)], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"nvcc refused {path.name}: {done.stderr.strip()}")
+        return cubin.read_bytes()
+
+
+def opcodes(cubin: bytes) -> Counter[str]:
+    """How often each SASS opcode stands in a cubin; padding NOPs and the final self-branch are left out."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "in.cubin"
+        path.write_bytes(cubin)
+        command = [find_tool("nvdisasm"), "-c", str(path)]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    # A line: /*0010*/  @!P0 IMAD.WIDE R2, ... ;
+    found = re.findall(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?\w+\s+)?([A-Z][A-Z0-9_.]*)", text, re.MULTILINE)
+    counts = Counter(opcode for opcode in found if opcode != "NOP")
+    counts["BRA"] -= 1
+    return +counts
+
+
+def difference(ours: Counter[str], theirs: Counter[str]) -> str:
+    """The opcodes that one has more of, as ``+2 LDG.E -1 IMAD``."""
+    changes = {name: ours[name] - theirs[name] for name in sorted(ours | theirs)}
+    return " ".join(f"{count:+d} {name}" for name, count in changes.items() if count) or "same opcodes"
