@@ -1,0 +1,220 @@
+"""Random well-typed expressions, built from the type that is wanted downwards.
+
+Left out: what is not exact (``**`` of floats, libdevice) and what the language refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+
+from . import program as p
+from . import reference, typing_rules
+from .typing_rules import BF16, BOOL, F16, F32, F64, I32, I64, TYPES, U32, U64, Scalar
+
+ALL = tuple(TYPES.values())
+INTS = tuple(t for t in ALL if t.is_int)
+FLOATS = tuple(t for t in ALL if t.is_float)
+SMALL = tuple(t for t in INTS if t.bits < 32)
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+WIDE_ARITHMETIC = ("+", "-", "*", "//", "%", "&", "|", "^", "min", "max")
+FLOAT_ARITHMETIC = ("+", "-", "*", "/", "//", "%", "min", "max")
+
+
+class Expressions:
+    """Expressions over ``variables`` (name to type) with calls of ``functions`` (name to parameter types, result)."""
+
+    def __init__(
+        self,
+        random: Random,
+        variables: dict[str, Scalar],
+        functions: dict[str, tuple[tuple[Scalar, ...], Scalar]] | None = None,
+    ) -> None:
+        self.random = random
+        self.variables = variables
+        self.functions = functions or {}
+
+    def of(self, t: Scalar, depth: int) -> p.Expr:
+        """An expression whose type is exactly ``t``."""
+        if depth <= 0 or self.random.random() < 0.08:
+            return self.leaf(t)
+        makers: list[tuple[int, Callable[[Scalar, int], p.Expr]]] = [(2, self.cast), (1, self.conditional)]
+        if any(result == t for _, result in self.functions.values()):
+            makers.append((2, self.call))
+        if t == BOOL:
+            makers += [(6, self.comparison), (2, self.logical), (1, self.bits_of_bools)]
+        elif t.is_float:
+            makers += [(8, self.float_arithmetic), (2, self.float_unary), (1, self.bitcast)]
+            if t in (F32, F64):
+                makers += [(1, self.int_quotient)]
+        elif t.bits >= 32:
+            makers += [
+                (8, self.int_arithmetic),
+                (2, self.int_unary),
+                (2, self.shift),
+                (1, self.power),
+                (1, self.bitcast),
+            ]
+        else:
+            makers += [(2, self.cast), (2, self.bitcast)]
+        weights = [weight for weight, _ in makers]
+        return self.random.choices([make for _, make in makers], weights)[0](t, depth - 1)
+
+    def any(self, depth: int, types: Sequence[Scalar] = ALL) -> tuple[p.Expr, Scalar]:
+        t = self.random.choice(types)
+        return self.of(t, depth), t
+
+    # --- leaves -------------------------------------------------------------------------------------------------------
+
+    def leaf(self, t: Scalar) -> p.Expr:
+        mine = [name for name, kind in self.variables.items() if kind == t]
+        if mine and self.random.random() < 0.8:
+            return p.Name(self.random.choice(mine))
+        if t == BOOL:
+            return p.Literal(self.random.random() < 0.5)
+        if self.variables and self.random.random() < 0.7:
+            return p.Cast(t.name, p.Name(self.random.choice(list(self.variables))))
+        return p.Cast(t.name, self.literal(t))
+
+    def literal(self, t: Scalar) -> p.Literal:
+        """A weak literal that fits ``t``; for a float, of either kind."""
+        choice = self.random.random()
+        if t.is_float:
+            if choice < 0.3:
+                return p.Literal(self.random.randint(-9, 9))
+            return p.Literal(self.random.choice((0.0, 0.5, 1.0, 2.0, 0.1, 3.7, 1e-3, 100.25, 6e4, 1 / 3, -1.5, -0.0)))
+        if choice < 0.6:
+            return p.Literal(self.random.randint(max(t.low, -10), 10))
+        edge = self.random.choice((t.low, t.high, t.high - 1, t.high // 2, 1 << self.random.randrange(t.bits - 1)))
+        return p.Literal(edge)
+
+    # --- any type -----------------------------------------------------------------------------------------------------
+
+    def cast(self, t: Scalar, depth: int) -> p.Expr:
+        operand, _ = self.any(depth)
+        name = {"i32": "int", "f32": "float"}.get(t.name, t.name) if self.random.random() < 0.2 else t.name
+        return p.Cast(name, operand)
+
+    def conditional(self, t: Scalar, depth: int) -> p.Expr:
+        then, orelse = self.of(t, depth), self.of(t, depth)
+        if t != BOOL and self.random.random() < 0.3:
+            then, orelse = self.random.sample((then, self.literal(t)), 2)
+        return p.Conditional(then, self.of(BOOL, depth), orelse)
+
+    def call(self, t: Scalar, depth: int) -> p.Expr:
+        name = self.random.choice([n for n, (_, result) in self.functions.items() if result == t])
+        return p.Call(name, tuple(self.of(kind, depth) for kind in self.functions[name][0]))
+
+    def bitcast(self, t: Scalar, depth: int) -> p.Expr:
+        source = self.random.choice([s for s in ALL if s.bits == t.bits and s not in (t, BOOL)])
+        return p.Bitcast(self.of(source, depth), t.name)
+
+    def pair(self, t: Scalar, depth: int) -> tuple[p.Expr, p.Expr]:
+        """Two operands whose common type is ``t``, at least one of them strong."""
+        first: p.Expr = self.of(t, depth)
+        choice = self.random.random()
+        if choice < 0.2:
+            second: p.Expr = self.literal(t)
+        elif choice < 0.45:
+            partners = [s for s in ALL if reference_common(t, s) == t]
+            second = self.of(self.random.choice(partners), depth)
+        elif choice < 0.55 and t == I32:
+            first = self.of(self.random.choice((*SMALL, BOOL)), depth)
+            second = self.of(self.random.choice((*SMALL, BOOL)), depth)
+        else:
+            second = self.of(t, depth)
+        return (first, second) if self.random.random() < 0.7 else (second, first)
+
+    # --- ints ---------------------------------------------------------------------------------------------------------
+
+    def int_arithmetic(self, t: Scalar, depth: int) -> p.Expr:
+        op = self.random.choice(WIDE_ARITHMETIC)
+        left, right = self.pair(t, depth)
+        return self.operation(op, left, right)
+
+    def operation(self, op: str, left: p.Expr, right: p.Expr) -> p.Expr:
+        return p.Builtin(op, (left, right)) if op in ("min", "max") else p.Binary(op, left, right)
+
+    def int_unary(self, t: Scalar, depth: int) -> p.Expr:
+        operand = self.of(self.random.choice((*SMALL, t)) if t == I32 else t, depth)
+        op = self.random.choice(("-", "~", "+", "abs", "round"))
+        return p.Builtin(op, (operand,)) if op in ("abs", "round") else p.Unary(op, operand)
+
+    def shift(self, t: Scalar, depth: int) -> p.Expr:
+        left = self.of(self.random.choice((*SMALL, t)) if t == I32 else t, depth)
+        if self.random.random() < 0.4:
+            right: p.Expr = p.Literal(self.random.choice((0, 1, 4, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 100)))
+        else:
+            right, _ = self.any(depth, INTS)
+        return p.Binary(self.random.choice(("<<", ">>")), left, right)
+
+    def power(self, t: Scalar, depth: int) -> p.Expr:
+        base = self.of(t, depth)
+        exponent = p.Literal(self.random.randint(0, 12)) if self.random.random() < 0.6 else self.of(t, depth)
+        return p.Builtin("pow", (base, exponent)) if self.random.random() < 0.3 else p.Binary("**", base, exponent)
+
+    # --- floats -------------------------------------------------------------------------------------------------------
+
+    def float_arithmetic(self, t: Scalar, depth: int) -> p.Expr:
+        op = self.random.choice(FLOAT_ARITHMETIC)
+        left, right = self.pair(t, depth)
+        return self.operation(op, left, right)
+
+    def float_unary(self, t: Scalar, depth: int) -> p.Expr:
+        ops = ["-", "+", "abs", "round", "floor", "ceil"] + (["sqrt"] if t in (F32, F64) else [])
+        op = self.random.choice(ops)
+        operand = self.of(t, depth)
+        return p.Unary(op, operand) if op in "-+" else p.Builtin(op, (operand,))
+
+    def int_quotient(self, t: Scalar, depth: int) -> p.Expr:
+        if t == F64:
+            left, right = self.pair(self.random.choice((I64, U64)), depth)
+        else:
+            left, right = self.pair(self.random.choice((I32, U32)), depth)
+        return p.Binary("/", left, right)
+
+    # --- bools --------------------------------------------------------------------------------------------------------
+
+    def comparison(self, _: Scalar, depth: int) -> p.Expr:
+        t = self.random.choice((I32, I64, U32, U64, F16, BF16, F32, F64))
+        operands = list(self.pair(t, depth))
+        if self.random.random() < 0.2:
+            operands.append(self.of(t, depth))
+        ops = tuple(self.random.choice(COMPARISONS) for _ in operands[1:])
+        return p.Compare(ops, tuple(operands))
+
+    def test(self, depth: int) -> p.Expr:
+        return self.any(depth, INTS)[0] if self.random.random() < 0.25 else self.of(BOOL, depth)
+
+    def logical(self, _: Scalar, depth: int) -> p.Expr:
+        if self.random.random() < 0.25:
+            return p.Unary("not", self.test(depth))
+        count = self.random.choice((2, 2, 3))
+        return p.Logical(self.random.choice(("and", "or")), tuple(self.test(depth) for _ in range(count)))
+
+    def bits_of_bools(self, _: Scalar, depth: int) -> p.Expr:
+        left, right = self.of(BOOL, depth), self.of(BOOL, depth)
+        op = self.random.choice(("&", "|", "^", "==", "!="))
+        return p.Binary(op, left, right) if op in "&|^" else p.Compare((op,), (left, right))
+
+
+def reference_common(a: Scalar, b: Scalar) -> Scalar | None:
+    try:
+        return typing_rules.common(a, b)
+    except typing_rules.IllTyped:
+        return None
+
+
+def output_type(t: Scalar, random: Random) -> Scalar:
+    """What to store a value of type ``t`` as: mostly itself, now and then a type that takes it without a cast."""
+    wider = [other for other in ALL if other != t and typing_rules.accepts(other, t)]
+    return random.choice(wider) if wider and random.random() < 0.15 else t
+
+
+def expression_program(random: Random) -> p.Program:
+    """One expression over two to four inputs."""
+    result = random.choice(ALL)
+    inputs = {f"x{k}": random.choice(ALL) for k in range(random.randint(2, 4))}
+    e = Expressions(random, inputs).of(result, random.choice((1, 2, 2, 3, 3, 4)))
+    assert reference.type_of(e, inputs) == result
+    return p.Program(tuple((n, t.name) for n, t in inputs.items()), (), e, output_type(result, random).name)

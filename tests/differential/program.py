@@ -1,0 +1,200 @@
+"""Programs as data: the part of the kernel language that the differential tests exercise.
+
+Types are here by name only (``"i32"``); what they mean is the reference's business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+# --- expressions ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Name:
+    name: str
+
+
+@dataclass(frozen=True)
+class Literal:
+    value: bool | int | float
+
+
+@dataclass(frozen=True)
+class Unary:
+    """``op`` is one of ``- + ~ not``."""
+
+    op: str
+    operand: Expr
+
+
+@dataclass(frozen=True)
+class Binary:
+    """``op`` is one of ``+ - * / // % ** & | ^ << >>``."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True)
+class Compare:
+    """A chain: ``operands[0] ops[0] operands[1] ops[1] ...``."""
+
+    ops: tuple[str, ...]
+    operands: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Logical:
+    """``and`` or ``or`` of two or more."""
+
+    op: str
+    operands: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Conditional:
+    then: Expr
+    test: Expr
+    orelse: Expr
+
+
+@dataclass(frozen=True)
+class Cast:
+    """``type(operand)``; ``int`` and ``float`` are i32 and f32 spelt Python's way."""
+
+    type: str
+    operand: Expr
+
+
+@dataclass(frozen=True)
+class Bitcast:
+    operand: Expr
+    type: str
+
+
+@dataclass(frozen=True)
+class Builtin:
+    """``min max abs round pow``, and ``floor ceil sqrt`` of the math module."""
+
+    name: str
+    arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of one of the program's device functions."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Walrus:
+    name: str
+    value: Expr
+
+
+Expr = Name | Literal | Unary | Binary | Compare | Logical | Conditional | Cast | Bitcast | Builtin | Call | Walrus
+
+# --- statements -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Assign:
+    """``a = b = value``; ``annotation`` only with one target."""
+
+    targets: tuple[str, ...]
+    value: Expr
+    annotation: str | None = None
+
+
+@dataclass(frozen=True)
+class Augmented:
+    target: str
+    op: str
+    value: Expr
+
+
+@dataclass(frozen=True)
+class TupleAssign:
+    """``a, b = x, y``: all values are taken before any is stored."""
+
+    targets: tuple[str, ...]
+    values: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class DivmodAssign:
+    """``q, r = divmod(left, right)``."""
+
+    targets: tuple[str, str]
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True)
+class If:
+    test: Expr
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...] = ()
+
+
+@dataclass(frozen=True)
+class While:
+    test: Expr
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...] = ()
+
+
+@dataclass(frozen=True)
+class For:
+    """``for target in range(*arguments)``."""
+
+    target: str
+    arguments: tuple[Expr, ...]
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...] = ()
+
+
+@dataclass(frozen=True)
+class Break:
+    pass
+
+
+@dataclass(frozen=True)
+class Continue:
+    pass
+
+
+@dataclass(frozen=True)
+class Return:
+    """In a device function: return a value. In the program itself: store this to the first output, and return."""
+
+    value: Expr
+
+
+Stmt = Assign | Augmented | TupleAssign | DivmodAssign | If | While | For | Break | Continue | Return
+
+# --- whole programs ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Function:
+    """A device function. A parameter's annotation is a type's name or None; every path ends in a Return."""
+
+    name: str
+    parameters: tuple[tuple[str, str | None], ...]
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """Inputs are one value a lane; ``result`` is stored to the output of type ``output`` if no Return came before."""
+
+    inputs: tuple[tuple[str, str], ...]
+    body: tuple[Stmt, ...]
+    result: Expr
+    output: str
+    functions: tuple[Function, ...] = field(default=())

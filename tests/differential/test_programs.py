@@ -1,0 +1,60 @@
+"""Two thousand random programs: the emulator, and a GPU, against the reference evaluator; a GPU against the emulator, to the bit.
+
+``KDSL_DIFFERENTIAL_SEED`` moves all seeds (the default is 0) and ``KDSL_DIFFERENTIAL_CHUNKS`` says how many modules of
+programs of each kind to run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from kdsl.backend import Backend
+
+from . import generate, generate_statements, harness, shrink
+from . import program as p
+
+SEED = int(os.environ.get("KDSL_DIFFERENTIAL_SEED", "0"))
+CHUNKS = int(os.environ.get("KDSL_DIFFERENTIAL_CHUNKS", "21"))
+PROGRAMS = 50
+"""In one module; with 21 modules of each kind that is 2,100 programs."""
+
+Make = Callable[[Random], p.Program]
+MAKERS: dict[str, Make] = {
+    "expressions": generate.expression_program,
+    "statements": generate_statements.statement_program,
+}
+
+
+def cases(kind: str, chunk: int) -> list[harness.Case]:
+    random = [Random(f"{kind} {SEED} {chunk} {k}") for k in range(PROGRAMS)]
+    return [harness.make_case(MAKERS[kind](r), r) for r in random]
+
+
+def report(backend: Backend, found: list[harness.Mismatch], directory: Path) -> str:
+    """The first disagreements, made small."""
+    smallest = [shrink.shrink(m, harness.still_wrong(backend, directory, m)) for m in found[:3]]
+    return f"{len(found)} of {PROGRAMS} programs disagree\n\n" + "\n".join(map(str, smallest))
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("kind", MAKERS)
+def test_the_emulator_agrees_with_the_reference(kind: str, chunk: int, emulator: Backend, tmp_path: Path) -> None:
+    found = harness.mismatches(emulator, cases(kind, chunk), tmp_path)
+    assert not found, report(emulator, found, tmp_path)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("kind", MAKERS)
+def test_a_gpu_agrees_with_the_reference_and_with_the_emulator(
+    kind: str, chunk: int, gpu: Backend, emulator: Backend, tmp_path: Path
+) -> None:
+    programs = cases(kind, chunk)
+    found = harness.mismatches(gpu, programs, tmp_path)
+    assert not found, report(gpu, found, tmp_path)
+    assert harness.run_all(gpu, programs, tmp_path) == harness.run_all(emulator, programs, tmp_path)
