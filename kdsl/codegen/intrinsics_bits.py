@@ -21,14 +21,6 @@ def _clz(context: Context, _: ir.IntrinsicCall, arguments: Arguments) -> Any:
     return _to_i32(context, context.call(f"llvm.ctlz.{x.type.intrinsic_name}", x.type, [x, llvm.Constant(I1, 0)]))
 
 
-def _ffs(context: Context, _: ir.IntrinsicCall, arguments: Arguments) -> Any:
-    (x,) = arguments
-    builder = context.builder
-    zeros = _to_i32(context, context.call(f"llvm.cttz.{x.type.intrinsic_name}", x.type, [x, llvm.Constant(I1, 0)]))
-    empty = builder.icmp_unsigned("==", x, llvm.Constant(x.type, 0))
-    return builder.select(empty, llvm.Constant(I32, 0), builder.add(zeros, llvm.Constant(I32, 1)))
-
-
 def _popc(context: Context, _: ir.IntrinsicCall, arguments: Arguments) -> Any:
     (x,) = arguments
     return _to_i32(context, context.call(f"llvm.ctpop.{x.type.intrinsic_name}", x.type, [x]))
@@ -85,7 +77,6 @@ def _convert(context: Context, call: ir.IntrinsicCall, arguments: Arguments) -> 
 
 BITS: Mapping[str, Callable[[Context, ir.IntrinsicCall, Arguments], Any]] = {
     "clz": _clz,
-    "ffs": _ffs,
     "popc": _popc,
     "isnan": _isnan,
     "isinf": _isinf,

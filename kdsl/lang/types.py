@@ -1,6 +1,6 @@
 """Types of the kernel language: scalars named as PTX-near as Python allows, pointers, arrays, tuples.
 
-To a type checker the scalar names are plain ``int``, ``float`` and ``bool``; the kernel compiler does the real checking.
+To a type checker the scalar names are plain ``int``, ``float`` and ``bool``; the kernel compiler really checks them.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from kdsl.lang.types import i32, u32
 
 @intrinsic(Emit("shuffle"), ptx="shfl.sync.idx.b32", convergent=True)
 def shfl_sync(mask: u32, value: S, lane: u32, width: i32 = 32) -> S:
-    """The value held by lane ``lane`` modulo ``width`` of the caller's group of ``width`` lanes (1, 2, 4, 8, 16, 32)."""
+    """The value held by lane ``lane % width`` of the caller's group of ``width`` lanes (1, 2, 4, 8, 16 or 32)."""
 
 
 @intrinsic(Emit("shuffle"), ptx="shfl.sync.up.b32", convergent=True)

@@ -50,11 +50,11 @@ def rnorm(count: i32, vector: Ptr[F]) -> F:
     """1 over the length of the vector of ``count`` elements that starts at ``vector``."""
 
 
-@intrinsic(Emit("degrees"), ptx="mul.rn", pure=True)
+@intrinsic(Emit("degrees"), ptx="mul", pure=True)
 def degrees(x: F) -> F:
     """``x`` radians in degrees: x times 180/pi, rounded once."""
 
 
-@intrinsic(Emit("radians"), ptx="mul.rn", pure=True)
+@intrinsic(Emit("radians"), ptx="mul", pure=True)
 def radians(x: F) -> F:
     """``x`` degrees in radians: x times pi/180, rounded once."""

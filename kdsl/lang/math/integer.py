@@ -14,7 +14,9 @@ def clz(x: N) -> i32:
     """Zero bits above the highest set bit; the width for 0."""
 
 
-@intrinsic(Emit("ffs"), ptx="clz", pure=True)
+@intrinsic(
+    Libdevice({I32: "__nv_ffs", U32: "__nv_ffs", I64: "__nv_ffsll", U64: "__nv_ffsll"}), ptx="bfind.shiftamt", pure=True
+)
 def ffs(x: N) -> i32:
     """The place of the lowest set bit, counted from 1; 0 for 0."""
 

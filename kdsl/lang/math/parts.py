@@ -35,7 +35,7 @@ def isfinite(x: F) -> bool:
     """Whether ``x`` is neither infinite nor a NaN."""
 
 
-@intrinsic(Emit("signbit"), ptx="setp", pure=True)
+@intrinsic(Emit("signbit"), ptx="setp, shr", pure=True)
 def signbit(x: F) -> bool:
     """Whether the sign bit is set: true for -0.0 too."""
 

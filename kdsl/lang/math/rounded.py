@@ -170,6 +170,6 @@ def sqrt_rd(x: F) -> F:
     """Square root of ``x``, rounded downwards."""
 
 
-@intrinsic(Libdevice("__nv_frsqrt_rn"), ptx="rsqrt.approx.f32", pure=True)
+@intrinsic(Libdevice("__nv_frsqrt_rn"), ptx="rsqrt.approx.ftz.f32", pure=True)
 def rsqrt_rn(x: f32) -> f32:
     """1 over the square root of ``x``, as CUDA's ``__frsqrt_rn`` computes it."""

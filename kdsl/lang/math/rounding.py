@@ -50,17 +50,17 @@ def llround(x: F) -> i64:
     """The nearest integer, halves away from zero."""
 
 
-@libdevice("fmod")
+@libdevice("fmod", ptx="setp")
 def fmod(x: F, y: F) -> F:
     """The exact remainder of ``x / y`` truncated; it has the sign of ``x``."""
 
 
-@libdevice("remainder")
+@libdevice("remainder", ptx="setp")
 def remainder(x: F, y: F) -> F:
     """The exact remainder of ``x / y`` rounded to the nearest integer, halves to even."""
 
 
-@libdevice("remquo", outputs=1)
+@libdevice("remquo", outputs=1, ptx="setp")
 def remquo(x: F, y: F) -> tuple[F, i32]:
     """(`remainder`, at least the three low bits of the quotient with its sign)."""
 
