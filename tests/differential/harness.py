@@ -39,7 +39,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Where a program and the reference part. ``expected`` is a bit pattern, None for "some NaN"; ``got`` is bits or an error."""
+    """Where a program and the reference part. ``expected`` is bits, None for "some NaN"; ``got`` is bits or an error."""
 
     case: Case
     lane: int
@@ -81,7 +81,7 @@ def expected(case: Case) -> list[Expected]:
     return results
 
 
-# --- running -----------------------------------------------------------------------------------------------------------
+# --- running ----------------------------------------------------------------------------------------------------------
 
 
 def load(source: str, directory: Path) -> kdsl.KernelModule:
@@ -136,7 +136,7 @@ def compile_together(cases: Sequence[Case], target: str, directory: Path) -> str
 
 
 def run_all(backend: Backend, cases: Sequence[Case], directory: Path) -> list[list[int] | str]:
-    """Each case's output bits, or the error it ended with; one that does not compile does not keep the others from it."""
+    """Each case's output bits, or its error; one that does not compile does not keep the others from running."""
     try:
         ptx = compile_together(cases, backend.target, directory)
     except kdsl.CompileError as error:
@@ -154,7 +154,7 @@ def run_all(backend: Backend, cases: Sequence[Case], directory: Path) -> list[li
     return results
 
 
-# --- comparing ---------------------------------------------------------------------------------------------------------
+# --- comparing --------------------------------------------------------------------------------------------------------
 
 
 def agrees(want: Expected, got: int, t: Scalar) -> bool:

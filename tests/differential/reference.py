@@ -1,7 +1,7 @@
 """The reference evaluator: types a program by its own reading of the language, then runs it on Python numbers.
 
-An expression becomes a `Typed`: its type and a closure over the lane's variables. A function is typed in rounds, until its
-variables' types no longer change.
+An expression becomes a `Typed`: its type and a closure over the lane's variables. A function is typed in rounds, until
+its variables' types no longer change.
 """
 
 from __future__ import annotations

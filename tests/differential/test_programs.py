@@ -1,4 +1,4 @@
-"""Two thousand random programs: the emulator, and a GPU, against the reference evaluator; a GPU against the emulator, to the bit.
+"""Two thousand random programs: emulator and GPU against the reference evaluator, GPU against emulator to the bit.
 
 ``KDSL_DIFFERENTIAL_SEED`` moves all seeds (the default is 0) and ``KDSL_DIFFERENTIAL_CHUNKS`` says how many modules of
 programs of each kind to run.

@@ -133,7 +133,7 @@ def test_int_operations_agree_with_numpy(t: Scalar) -> None:
                 assert semantics.binary(op, a, b, t) == int(numpys(kind(a), kind(b))), (a, op, b)
             for shift, numpys in ((semantics.shift_left, np.left_shift), (semantics.shift_right, np.right_shift)):
                 amount = b % t.bits
-                assert shift(int(a), amount, t) == int(numpys(kind(a), kind(amount))), (a, amount)
+                assert shift(int(a), int(amount), t) == int(numpys(kind(a), kind(amount))), (a, amount)
 
 
 @pytest.mark.parametrize("target", INTS, ids=lambda t: t.name)
@@ -155,6 +155,8 @@ COMMON = [
     ("i32", "i64", "i64"),
     ("u32", "u64", "u64"),
     ("i32", "u32", None),
+    ("u8", "u32", None),
+    ("bool", "u32", "u32"),
     ("i64", "u64", None),
     ("i64", "f16", "f16"),
     ("bool", "bf16", "bf16"),

@@ -91,8 +91,9 @@ def common_float(a: Scalar, b: Scalar) -> Scalar:
 
 
 def common_int(a: Scalar, b: Scalar) -> Scalar:
-    a, b = (widened(a), widened(b)) if max(a.bits, b.bits) < 32 else (a, b)
-    a, b = (I32 if t.kind == "bool" else t for t in (a, b))
+    if "bool" in (a.kind, b.kind):
+        return widened(b if a.kind == "bool" else a)
+    a, b = widened(a), widened(b)
     if a.kind == b.kind:
         return a if a.bits >= b.bits else b
     signed, unsigned = (a, b) if a.kind == "signed" else (b, a)
@@ -114,8 +115,10 @@ def accepts(target: Scalar, source: Scalar) -> bool:
         return True
     if source == WEAK_FLOAT or target.is_float and source.is_float:
         return target.is_float and (source == WEAK_FLOAT or target.bits > source.bits)
-    if source.kind == "bool" or target.is_float:
-        return target.kind != "bool" and not source.is_float
+    if source.kind == "bool":
+        return target.is_int
+    if target.is_float:
+        return not source.is_float
     if not (source.is_int and target.is_int):
         return False
     return target.bits > source.bits and (target.kind == source.kind or source.kind == "unsigned")
