@@ -25,17 +25,23 @@ FILES: tuple[dict[str, Decode], ...] = (
 
 
 @cache
-def pure_operation(opcode: Opcode, both: bool = False) -> Operation | None:
+def pure_operation(opcode: Opcode, both: bool = False, count: int | None = None) -> Operation | None:
     """The operation of an opcode such as ``("add", "s32")``; None when its first word is not a pure instruction's.
 
-    ``both`` asks for the two results of a ``p|q`` destination (setp). Raises UnknownInstruction for an unknown form of a
-    known instruction.
+    ``both`` asks for the two results of a ``p|q`` destination (setp); ``count`` is how many operands the text has, and
+    need only be given where that is open (three for min and max). Raises UnknownInstruction for an unknown form.
     """
     decoders = [file[opcode[0]] for file in FILES if opcode[0] in file]
     for decode in decoders:
         operation = decode(opcode)
+        if operation is None:
+            continue
+        if both:
+            operation = comparison.with_complement(opcode)
+        elif count == 3 and len(operation.operands) == 2:
+            operation = floating.of_three(opcode)
         if operation is not None:
-            return comparison.with_complement(opcode) if both else operation
+            return operation
     if decoders:
         raise UnknownInstruction(opcode)
     return None

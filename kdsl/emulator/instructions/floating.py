@@ -18,6 +18,7 @@ from kdsl.emulator.instructions import directed
 from kdsl.emulator.instructions.fma import fma_f32, fma_f64
 from kdsl.emulator.instructions.formats import (
     INFINITY,
+    QUIET,
     ROUNDINGS,
     SIGN,
     canonical,
@@ -172,17 +173,30 @@ def _arithmetic(opcode: Opcode) -> Operation | None:
     return Operation(general(name, type_name, form), types, (type_name,))
 
 
-def _sign_operation(opcode: Opcode) -> Operation | None:
-    """``abs`` and ``neg``."""
-    ftz = opcode[1:2] == ("ftz",)
-    type_name = opcode[-1]
+def sign_operation(name: str, type_name: str, ftz: bool) -> Run:
+    """``abs`` or ``neg``. Hardware adds zero, so that a NaN becomes the type's NaN as in any sum."""
+    sign = SIGN[type_name]
+
+    def run(a: Array) -> Array:
+        if ftz:
+            a = flush(a, type_name)
+        return sum_nan(a & ~sign if name == "abs" else a ^ sign, type_name)
+
+    return run
+
+
+def sum_nan(bits: Array, type_name: str) -> Array:
+    """A NaN as a sum gives it: canonical, and in f64 with its payload, quieted."""
+    if type_name != "f64":
+        return canonical(bits, type_name)
+    return np.where(is_nan(bits, "f64"), bits | QUIET, bits)
+
+
+def _sign(opcode: Opcode) -> Operation | None:
+    ftz, type_name = opcode[1:2] == ("ftz",), opcode[-1]
     if type_name not in ("f32", "f64") or len(opcode) != 2 + ftz or (ftz and type_name != "f32"):
         return None
-    sign = SIGN[type_name]
-    change: Run = (lambda a: a & ~sign) if opcode[0] == "abs" else (lambda a: a ^ sign)
-    if ftz:
-        return Operation(lambda a: change(flush(a, type_name)), (type_name,), (type_name,))
-    return Operation(change, (type_name,), (type_name,))
+    return Operation(sign_operation(opcode[0], type_name, ftz), (type_name,), (type_name,))
 
 
 def pick(
@@ -196,10 +210,12 @@ def pick(
         x, y = values(a), values(b)
         a_wins = (x < y) if smaller else (x > y)
         same = (a | b) if smaller else (a & b)  # equal values differ at most in a zero's sign
-        result = np.where(a_wins | np.isnan(y), a, np.where(x == y, same, b))
+        # Of two NaN it is b, whose payload an f64 result keeps.
+        a_wins |= np.isnan(y) & ~np.isnan(x)
+        result = np.where(a_wins, a, np.where(x == y, same, b))
         if nan:
             result = np.where(is_nan(a, type_name), a, np.where(is_nan(b, type_name), b, result))
-        return _only_nan(result, type_name, nan)
+        return sum_nan(result, type_name)
 
     def run(*operands: Array) -> Array:
         if ftz:
@@ -214,14 +230,6 @@ def pick(
         return result
 
     return run
-
-
-def _only_nan(bits: Array, type_name: str, canonical_f64: bool) -> Array:
-    """A NaN result's bits: the canonical NaN; for f64 without .NaN the operand's, quieted."""
-    if type_name != "f64":
-        return canonical(bits, type_name)
-    nan = is_nan(bits, "f64")
-    return np.where(nan, bits | np.uint64(1 << 51), bits)
 
 
 def _pick_f32(name: str) -> Run:
@@ -241,8 +249,8 @@ def _pick_f32(name: str) -> Run:
     return run
 
 
-def min_max(opcode: Opcode) -> Operation | None:
-    """``min{.ftz}{.NaN}{.xorsign.abs}`` of every floating type but packed ones (half.py wraps this)."""
+def _pick_words(opcode: Opcode) -> Run | None:
+    """The operation of ``min{.ftz}{.NaN}{.xorsign.abs}`` and its three-operand form, ``.abs``."""
     name, type_name, words = opcode[0], opcode[-1], opcode[1:-1]
     if type_name not in INFINITY:
         return None
@@ -254,11 +262,21 @@ def min_max(opcode: Opcode) -> Operation | None:
         return None
     if (ftz and type_name == "bf16") or (words == ("abs",) and type_name != "f32"):
         return None
-    if type_name == "f32" and not (ftz or nan or words):
-        run = _pick_f32(name)
-    else:
-        run = pick(name, type_name, nan, ftz, xorsign="xorsign" in words, abs_="abs" in words)
-    return Operation(run, (type_name,) * 2, (type_name,))
+    return pick(name, type_name, nan, ftz, xorsign="xorsign" in words, abs_="abs" in words)
+
+
+def min_max(opcode: Opcode) -> Operation | None:
+    """``min`` and ``max`` of two f16, bf16, f32 or f64."""
+    if opcode[1:] == ("f32",):
+        return Operation(_pick_f32(opcode[0]), ("f32", "f32"), ("f32",))
+    run = None if opcode[-2] == "abs" and "xorsign" not in opcode else _pick_words(opcode)
+    return None if run is None else Operation(run, (opcode[-1],) * 2, (opcode[-1],))
+
+
+def of_three(opcode: Opcode) -> Operation | None:
+    """``min`` and ``max`` of three f32, which have the words of the form with two."""
+    run = None if opcode[-1] != "f32" or "xorsign" in opcode or opcode[0] not in ("min", "max") else _pick_words(opcode)
+    return None if run is None else Operation(run, ("f32",) * 3, ("f32",))
 
 
 def _copysign(opcode: Opcode) -> Operation | None:
@@ -287,8 +305,8 @@ def _testp(opcode: Opcode) -> Operation | None:
 
 DECODE: dict[str, Callable[[Opcode], Operation | None]] = {
     **dict.fromkeys(EXACT, _arithmetic),
-    "abs": _sign_operation,
-    "neg": _sign_operation,
+    "abs": _sign,
+    "neg": _sign,
     "min": min_max,
     "max": min_max,
     "copysign": _copysign,

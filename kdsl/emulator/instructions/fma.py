@@ -78,6 +78,8 @@ def _is_plain(a: Array, b: Array, c: Array, result: Array) -> Array:
 def scaled_fma(a: Array, b: Array, c: Array, mode: str) -> Array:
     """a * b + c of any f64 values in a rounding mode: on the significands, the exponents put back at the end."""
     plain = a * b + c  # right where an operand is NaN or infinite, and where the product is zero
+    # Why c alone? The rounded product may be infinite where the exact one is not.
+    plain = np.where(np.isfinite(a) & np.isfinite(b) & np.isinf(c), c, plain)
     if mode == "rm":
         negative_zero = (plain == 0) & (np.signbit(a * b) | np.signbit(c)) & ((a == 0) | (b == 0))
         plain = np.where(negative_zero, -0.0, plain)

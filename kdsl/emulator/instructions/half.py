@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from kdsl.emulator.instructions import approximate, floating
-from kdsl.emulator.instructions.formats import SIGN, flush
 from kdsl.emulator.operation import Array, Opcode, Operation, Run
 
 HALVES = frozenset(("f16", "bf16"))
@@ -36,21 +35,14 @@ def _element(opcode: Opcode) -> Operation | None:
             count = 3 if name == "fma" else 2
             return Operation(floating.general(name, type_name, form), (type_name,) * count, (type_name,))
         case "neg" | "abs":
-            return _sign_operation(name, type_name, words)
+            if words not in ((), ("ftz",)) or (words and type_name == "bf16"):
+                return None
+            return Operation(floating.sign_operation(name, type_name, bool(words)), (type_name,), (type_name,))
         case "min" | "max":
             return floating.min_max(opcode)
         case "ex2" | "tanh":
             return approximate.DECODE[name](opcode)
     return None
-
-
-def _sign_operation(name: str, type_name: str, words: Opcode) -> Operation | None:
-    if words not in ((), ("ftz",)) or (words and type_name == "bf16"):
-        return None
-    sign = SIGN[type_name]
-    change: Run = (lambda a: a & ~sign) if name == "abs" else (lambda a: a ^ sign)
-    run = (lambda a: change(flush(a, type_name))) if words else change
-    return Operation(run, (type_name,), (type_name,))
 
 
 def _decode(opcode: Opcode) -> Operation | None:
