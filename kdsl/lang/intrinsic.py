@@ -46,11 +46,11 @@ class Emit:
 class Intrinsic:
     """An intrinsic function of the language. Calling it on the host is an error that says so.
 
-    ``ptx`` is the mnemonic a reader finds in the PTX: one of several, separated by commas, if it depends on the type, and
-    empty if no instruction is needed. ``min_sm`` is the first architecture that has it. ``register`` marks a special
-    register, read as an attribute without a call. ``stub`` carries the annotations: the frontend computes overloads from
-    them when first needed, so that importing kdsl stays cheap. A parameter annotated ``str`` or with a Literal is a
-    compile-time constant.
+    ``ptx`` is the mnemonic a reader finds in the PTX: one of several, separated by commas, if it depends on the type,
+    and empty if no instruction is needed. ``min_sm`` is the first architecture that has it. ``register`` marks a
+    special register, read as an attribute without a call. ``stub`` carries the annotations: the frontend computes
+    overloads from them when first needed, so that importing kdsl stays cheap. A parameter annotated ``str`` or with a
+    Literal is a compile-time constant.
     """
 
     stub: Callable[..., Any]

@@ -1,0 +1,182 @@
+"""A typed GPU kernel language inside Python. This is the map of the package, in the order of the pipeline.
+
+    Python function -> ast -> typed tree -> LLVM IR -> PTX -> cubin -> driver -> GPU
+                                                        \\-> emulator
+
+lang        what a kernel author imports: types, and a typed stub for each intrinsic
+compiler    `kernel`, `compile`: from a function to a `Compilation`, and the device that runs it
+source      places in a user's source, and `CompileError`
+frontend    Python's syntax tree to the typed tree
+ir          the typed tree
+codegen     the typed tree to LLVM IR, PTX and SASS; the only part that imports llvmlite
+target      the architectures, and what each of them has
+emulator    runs PTX text without a GPU
+runtime     the CUDA driver, arrays in device memory, streams, launching
+backend     what a place that runs kernels offers: the driver and the emulator are two
+host        arrays, streams and events on the current device
+module      several kernels in one module, and modules that other compilers made
+explorer    views of a compilation
+cli         the ``kdsl`` command
+
+Public names are loaded when they are first used: importing kdsl costs little beyond NumPy and calls nothing of CUDA.
+`kdsl.compile` and `kdsl.math` are not in ``__all__``, because they would hide Python's own in an ``import *``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from kdsl.version import __version__
+
+if TYPE_CHECKING:
+    from kdsl.backend import DeviceAssertionError, DeviceError, LaunchTimeout, MemoryFault, SynchronizationError
+    from kdsl.compilation import Compilation
+    from kdsl.compiler import Kernel, current_device, kernel, set_device
+    from kdsl.compiler import compile as compile
+    from kdsl.host import Event, Stream, empty, synchronize, to_device, zeros
+    from kdsl.lang import atomic
+    from kdsl.lang import math as math
+    from kdsl.lang.casts import bitcast
+    from kdsl.lang.index import block_dim, block_idx, grid, grid_dim, gridsize, lane_id, thread_idx, warp_id, warp_size
+    from kdsl.lang.math import fast, fma, rsqrt
+    from kdsl.lang.memory import local, shared
+    from kdsl.lang.synchronization import (
+        FULL_MASK,
+        fence,
+        sync_threads,
+        sync_threads_and,
+        sync_threads_count,
+        sync_threads_or,
+        sync_warp,
+    )
+    from kdsl.lang.types import Array, Ptr, bf16, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+    from kdsl.lang.warp import (
+        active_mask,
+        all_sync,
+        any_sync,
+        ballot_sync,
+        shfl_down_sync,
+        shfl_sync,
+        shfl_up_sync,
+        shfl_xor_sync,
+    )
+    from kdsl.module import cuda_module, load_module
+    from kdsl.runtime.config import LaunchConfig
+    from kdsl.runtime.errors import ArgumentError, LaunchConfigError
+    from kdsl.runtime.memory import DeviceArray
+    from kdsl.source import CompileError
+    from kdsl.target import Target
+
+_MODULES = {
+    "kdsl.lang.types": "i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 Ptr Array",
+    "kdsl.lang.index": "thread_idx block_idx block_dim grid_dim grid gridsize lane_id warp_id warp_size",
+    "kdsl.lang.synchronization": (
+        "FULL_MASK sync_threads sync_threads_count sync_threads_and sync_threads_or sync_warp fence"
+    ),
+    "kdsl.lang.warp": "shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync all_sync any_sync ballot_sync active_mask",
+    "kdsl.lang.memory": "shared local",
+    "kdsl.lang.casts": "bitcast",
+    "kdsl.lang.math": "fast fma rsqrt",
+    "kdsl.lang": "atomic",
+    "kdsl.source": "CompileError",
+    "kdsl.target": "Target",
+    "kdsl.backend": "DeviceError DeviceAssertionError MemoryFault SynchronizationError LaunchTimeout",
+    "kdsl.compilation": "Compilation",
+    "kdsl.compiler": "Kernel kernel current_device set_device",
+    "kdsl.module": "cuda_module load_module",
+    "kdsl.host": "Event Stream empty synchronize to_device zeros",
+    "kdsl.runtime.config": "LaunchConfig",
+    "kdsl.runtime.memory": "DeviceArray",
+    "kdsl.runtime.errors": "ArgumentError LaunchConfigError",
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
+_HOME |= {"compile": "kdsl.compiler", "math": "kdsl.lang"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'kdsl' has no attribute {name!r}")
+    module = import_module(_HOME[name])
+    # `atomic` and `math` are modules themselves.
+    value = import_module(f"{_HOME[name]}.{name}") if _HOME[name] == "kdsl.lang" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})
+
+
+__all__ = [
+    "FULL_MASK",
+    "ArgumentError",
+    "Array",
+    "Compilation",
+    "CompileError",
+    "DeviceArray",
+    "DeviceAssertionError",
+    "DeviceError",
+    "Event",
+    "Kernel",
+    "LaunchConfig",
+    "LaunchConfigError",
+    "LaunchTimeout",
+    "MemoryFault",
+    "Ptr",
+    "Stream",
+    "SynchronizationError",
+    "Target",
+    "__version__",
+    "active_mask",
+    "all_sync",
+    "any_sync",
+    "atomic",
+    "ballot_sync",
+    "bf16",
+    "bitcast",
+    "block_dim",
+    "block_idx",
+    "cuda_module",
+    "current_device",
+    "empty",
+    "f16",
+    "f32",
+    "f64",
+    "fast",
+    "fence",
+    "fma",
+    "grid",
+    "grid_dim",
+    "gridsize",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "kernel",
+    "lane_id",
+    "load_module",
+    "local",
+    "rsqrt",
+    "set_device",
+    "shared",
+    "shfl_down_sync",
+    "shfl_sync",
+    "shfl_up_sync",
+    "shfl_xor_sync",
+    "sync_threads",
+    "sync_threads_and",
+    "sync_threads_count",
+    "sync_threads_or",
+    "sync_warp",
+    "synchronize",
+    "thread_idx",
+    "to_device",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "warp_id",
+    "warp_size",
+    "zeros",
+]
