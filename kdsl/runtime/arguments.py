@@ -1,0 +1,235 @@
+"""Array arguments: what may stand for a Ptr or Array parameter, checked in full before anything is copied or enqueued."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kdsl.backend import Backend
+from kdsl.lang.types import I32, U64, ArrayType, PointerType, ScalarType, Type
+from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, ArgumentValueError
+from kdsl.runtime.interface import NotOnDevice, device_view
+from kdsl.runtime.memory import DeviceArray
+from kdsl.runtime.scalars import packable, shown
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a kernel, as a launch sees it. ``written`` says that the kernel may write through it."""
+
+    kernel: str
+    name: str
+    type: Type
+    written: bool = True
+
+    @property
+    def where(self) -> str:
+        """How every message about it begins."""
+        return f"{self.kernel}: argument `{self.name}`"
+
+    @property
+    def element(self) -> ScalarType:
+        """The scalar type of an array parameter's elements."""
+        assert isinstance(self.type, (PointerType, ArrayType))
+        element = self.type.element
+        return element if isinstance(element, ScalarType) else U64
+
+    @property
+    def takes(self) -> str:
+        """What it takes, in words."""
+        if isinstance(self.type, PointerType):
+            return f"{self.type} (a contiguous array of {self.element.numpy})"
+        return f"{self.type} (an array of {self.element.numpy} with {_dimensions(self.type)})"
+
+    def error(self, kind: type[ArgumentError], got: str, fix: str) -> ArgumentError:
+        return kind(f"{self.where} takes {self.takes}, got {got}; {fix}")
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayArgument:
+    """An array that fits its parameter. ``strides`` are in elements; ``host`` is what must be copied to the device first."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    host: np.ndarray[Any, Any] | None = None
+    stream: int | None = None
+
+
+def _dimensions(type_: ArrayType) -> str:
+    return f"{type_.ndim} dimension{'s' if type_.ndim != 1 else ''}"
+
+
+def scalar_argument(parameter: Parameter, value: Any) -> Any:
+    """The value to pack for a scalar parameter."""
+    assert isinstance(parameter.type, ScalarType)
+    return packable(parameter.where, parameter.type, value)
+
+
+def array_argument(parameter: Parameter, value: Any, backend: Backend) -> ArrayArgument:
+    """The array that ``value`` is; ArgumentError if it does not fit the parameter or is not on this device."""
+    if isinstance(value, DeviceArray):
+        found = _device_array(parameter, value, backend)
+    elif isinstance(value, np.ndarray):
+        found = _host_array(parameter, value)
+    else:
+        found = _foreign(parameter, value, backend)
+    _check_layout(parameter, found)
+    return found
+
+
+def _device_array(parameter: Parameter, array: DeviceArray, backend: Backend) -> ArrayArgument:
+    if array.backend is not backend:
+        raise parameter.error(
+            ArgumentValueError,
+            f"a DeviceArray on {array.backend.name}",
+            f"this launch is on {backend.name}: pass a.to_host(), or an array made on {backend.name}",
+        )
+    _check_dtype(parameter, array.layout.type, f"a DeviceArray of {array.dtype}")
+    return ArrayArgument(array.address, array.shape, contiguous_strides(array.shape))
+
+
+def _host_array(parameter: Parameter, array: np.ndarray[Any, Any]) -> ArrayArgument:
+    dtype = array.dtype
+    wanted = parameter.element.numpy
+    got = f"a NumPy array of {dtype}"
+    if isinstance(array, np.ma.MaskedArray):
+        raise parameter.error(ArgumentTypeError, "a masked array", "pass a.filled(value) or a.data")
+    if not dtype.isnative:
+        raise parameter.error(
+            ArgumentTypeError, f"{got} ({dtype.str}, not this machine's byte order)", f"pass a.astype({_spelled(wanted)})"
+        )
+    if dtype != wanted:
+        raise parameter.error(ArgumentTypeError, got, f"pass a.astype({_spelled(wanted)})")
+    if array.ndim == 0:
+        raise parameter.error(ArgumentTypeError, f"{got} with no dimensions", "pass a.reshape(1)")
+    if parameter.written and not array.flags.writeable:
+        raise parameter.error(
+            ArgumentValueError, f"a read-only {got[2:]}, which the kernel may write", "pass a.copy() and use the copy"
+        )
+    if array.size and not array.flags.aligned:
+        raise parameter.error(
+            ArgumentValueError, f"a misaligned {got[2:]} (at an address that is no multiple of {dtype.alignment})",
+            "pass a.copy()",
+        )  # fmt: skip
+    size = dtype.itemsize
+    if array.flags.c_contiguous:
+        strides = contiguous_strides(array.shape)
+    elif any(stride % size for stride in array.strides):
+        raise _not_contiguous(parameter, array.shape, "np.ascontiguousarray(a)")
+    else:
+        strides = tuple(stride // size for stride in array.strides)
+    # Why not array.ctypes? It makes an object each time; the interface is half the price.
+    address: int = array.__array_interface__["data"][0]
+    return ArrayArgument(address, array.shape, strides, array)
+
+
+def _foreign(parameter: Parameter, value: Any, backend: Backend) -> ArrayArgument:
+    try:
+        view = device_view(value)
+    except NotOnDevice as error:
+        raise parameter.error(ArgumentTypeError, shown(value), f"it {error}") from None
+    if view is None:
+        raise parameter.error(ArgumentTypeError, shown(value), _array_fix(parameter, value))
+    if backend.name != "cuda":
+        raise parameter.error(
+            ArgumentTypeError,
+            f"a CUDA array ({shown(value)})",
+            f"the {backend.name} takes NumPy arrays and its own DeviceArrays: copy it to the host first",
+        )
+    _check_dtype(parameter, view.type, f"{shown(value)} of {view.dtype}", fix="a.astype" if view.type else "")
+    if parameter.written and view.readonly:
+        raise parameter.error(
+            ArgumentValueError, f"a read-only {shown(value)}, which the kernel may write", "pass a copy"
+        )
+    if view.address % parameter.element.size:
+        raise parameter.error(
+            ArgumentValueError, f"{shown(value)} at the misaligned address 0x{view.address:x}", "pass a copy"
+        )
+    if view.misaligned_strides:
+        raise _not_contiguous(parameter, view.shape, "a contiguous copy")
+    strides = contiguous_strides(view.shape) if view.strides is None else view.strides
+    return ArrayArgument(view.address, view.shape, strides, stream=view.stream)
+
+
+def _array_fix(parameter: Parameter, value: Any) -> str:
+    dtype = _spelled(parameter.element.numpy)
+    if value is None:
+        return f"pass an array, such as np.zeros(n, {dtype}) or kdsl.empty(n, {parameter.element})"
+    if isinstance(value, (list, tuple, range)):
+        return f"pass np.array(..., {dtype}), which the kernel can also write back to"
+    if hasattr(value, "to_numpy"):
+        return f"pass x.to_numpy(dtype={dtype})"
+    if isinstance(value, (int, float, complex, np.generic)):
+        return f"pass an array of one element, np.array([...], {dtype})"
+    return f"pass a NumPy array, a kdsl.DeviceArray, or an object with __cuda_array_interface__, of {parameter.element.numpy}"
+
+
+def _check_dtype(parameter: Parameter, type_: ScalarType | None, got: str, fix: str = "a.astype") -> None:
+    if type_ == parameter.element:
+        return
+    conversion = f"pass {fix}({_spelled(parameter.element.numpy)})" if fix else "pass a converted copy"
+    if got.startswith("a DeviceArray"):
+        conversion = f"pass kdsl.to_device(a.to_host().astype({_spelled(parameter.element.numpy)}))"
+    elif got.startswith("torch."):
+        conversion = f"pass t.to(torch.{parameter.element.numpy})"
+    raise parameter.error(ArgumentTypeError, got, conversion)
+
+
+def _spelled(dtype: np.dtype[Any]) -> str:
+    """A dtype as a user types it."""
+    return {"bfloat16": "ml_dtypes.bfloat16", "bool": "np.bool_"}.get(dtype.name, f"np.{dtype.name}")
+
+
+def _check_layout(parameter: Parameter, found: ArrayArgument) -> None:
+    """Rank, contiguity and the width of extents."""
+    type_ = parameter.type
+    strided = isinstance(type_, ArrayType) and type_.strided
+    if isinstance(type_, ArrayType) and len(found.shape) != type_.ndim:
+        # Written out, since it is the commonest slip: a matrix for a vector.
+        raise parameter.error(
+            ArgumentValueError,
+            f"an array with {len(found.shape)} dimension{'s' if len(found.shape) != 1 else ''}, shape {found.shape}",
+            "pass a.reshape(-1)" if type_.ndim == 1 else f"reshape it to {type_.ndim} dimensions",
+        )
+    if not strided and not _is_contiguous(found.shape, found.strides):
+        raise _not_contiguous(parameter, found.shape, "np.ascontiguousarray(a)" if found.host is not None else "a contiguous copy")
+    if isinstance(type_, ArrayType) and type_.shape is None and (type_.index or I32).bits == 32:
+        _check_narrow(parameter, found)
+
+
+def _not_contiguous(parameter: Parameter, shape: tuple[int, ...], copy: str) -> ArgumentError:
+    return parameter.error(ArgumentValueError, f"an array of shape {shape} that is not contiguous", f"pass {copy}")
+
+
+def _check_narrow(parameter: Parameter, found: ArrayArgument) -> None:
+    """Every element offset must fit the 32-bit extents and strides that this variant of the kernel has."""
+    furthest = sum(abs(stride) * (extent - 1) for extent, stride in zip(found.shape, found.strides, strict=True))
+    if 0 in found.shape:
+        furthest = 0
+    if furthest >= 2**31 - 1 or max(found.shape, default=0) > 2**31 - 1:
+        raise parameter.error(
+            ArgumentValueError,
+            f"an array of shape {found.shape}, whose offsets do not fit 32 bits",
+            "compile the kernel's 64-bit variant (an Array with i64 extents), or pass a smaller part",
+        )
+
+
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides, in elements, of a C-contiguous array."""
+    out, step = [], 1
+    for extent in reversed(shape):
+        out.append(step)
+        step *= extent
+    return tuple(reversed(out))
+
+
+def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    if 0 in shape:
+        return True
+    return all(
+        extent == 1 or stride == expected
+        for extent, stride, expected in zip(shape, strides, contiguous_strides(shape), strict=True)
+    )

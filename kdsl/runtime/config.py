@@ -1,0 +1,152 @@
+"""LaunchConfig: the grid, block and the rest of a launch, checked against a device before anything is enqueued."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field
+from typing import Any
+
+from kdsl.backend import Backend, Dim3, Launch
+from kdsl.runtime.errors import LaunchConfigTypeError, LaunchConfigValueError
+from kdsl.runtime.stream import stream_handle
+
+AXES = "xyz"
+THREADS_FOR_NUM_ELEMS = 256
+MAX_AXIS_THREADS = 2**31 - 1
+
+
+def dim3(value: Any, what: str) -> Dim3:
+    """Three positive extents from an int or a tuple of 1 to 3 ints, missing ones 1."""
+    extents = value if isinstance(value, (tuple, list)) else (value,)
+    if not 1 <= len(extents) <= 3:
+        raise LaunchConfigValueError(f"{what} takes 1 to 3 extents, got {len(extents)}: {value!r}")
+    out = [_extent(extent, value, f"{what}.{AXES[axis]}") for axis, extent in enumerate(extents)]
+    x, y, z = out + [1] * (3 - len(out))
+    return x, y, z
+
+
+def _extent(extent: Any, value: Any, name: str) -> int:
+    shown = f"{name} = {extent!r}" + (f" (in {value!r})" if isinstance(value, (tuple, list)) else "")
+    if isinstance(extent, bool) or not hasattr(extent, "__index__"):
+        fix = "use // for whole blocks: (n + 255) // 256" if isinstance(extent, float) else "pass an int"
+        raise LaunchConfigTypeError(f"{shown} is {_article(type(extent).__name__)}, an int is needed; {fix}")
+    number = operator.index(extent)
+    if number < 1:
+        raise LaunchConfigValueError(
+            f"{shown} must be at least 1; to launch nothing for n = 0 use LaunchConfig.for_num_elems(n)"
+        )
+    return number
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
+
+
+@dataclass(frozen=True)
+class LaunchConfig:
+    """How to launch: ``grid`` in blocks and ``block`` in threads, each an int or a tuple of 1 to 3 ints.
+
+    ``shared`` is dynamic shared memory in bytes, ``stream`` a `Stream`, another library's stream or None, ``cluster`` the blocks of
+    a cluster. With ``empty`` arguments are checked and nothing is launched.
+    """
+
+    grid: Any
+    block: Any
+    shared: int = 0
+    stream: Any = None
+    cluster: Any = None
+    cooperative: bool = False
+    empty: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__
+        set_(self, "grid", (0, 1, 1) if self.empty else dim3(self.grid, "grid"))
+        set_(self, "block", dim3(self.block, "block"))
+        if self.cluster is not None:
+            set_(self, "cluster", dim3(self.cluster, "cluster"))
+        if isinstance(self.shared, bool) or not hasattr(self.shared, "__index__"):
+            raise LaunchConfigTypeError(f"shared takes a number of bytes, got {self.shared!r}")
+        set_(self, "shared", operator.index(self.shared))
+        if self.shared < 0:
+            raise LaunchConfigValueError(f"shared must not be negative, got {self.shared}")
+
+    @classmethod
+    def for_num_elems(cls, n: int) -> LaunchConfig:
+        """One thread an element: blocks of 256, the grid rounded up, so that 1 element runs 256 threads; 0 launch nothing."""
+        if isinstance(n, bool) or not hasattr(n, "__index__"):
+            raise LaunchConfigTypeError(f"for_num_elems takes an int, got {n!r}")
+        count = operator.index(n)
+        if count < 0:
+            raise LaunchConfigValueError(f"for_num_elems takes a number of elements, got {count}")
+        blocks = -(-count // THREADS_FOR_NUM_ELEMS)
+        return cls(blocks, THREADS_FOR_NUM_ELEMS, empty=not blocks)
+
+    @classmethod
+    def of(cls, key: Any) -> LaunchConfig:
+        """What stands in ``k[...]``: a LaunchConfig, or grid, block[, stream[, shared bytes]]."""
+        if isinstance(key, cls):
+            return key
+        if not isinstance(key, tuple) or not 2 <= len(key) <= 4:
+            raise LaunchConfigTypeError(
+                f"a launch is k[grid, block], k[grid, block, stream], k[grid, block, stream, shared_bytes] "
+                f"or k[LaunchConfig(...)], got k[{key!r}]"
+            )
+        grid, block, *rest = key
+        return cls(grid, block, rest[1] if len(rest) > 1 else 0, rest[0] if rest else None)
+
+    def check(self, backend: Backend) -> Launch:
+        """The complete launch for this device; LaunchConfigError if the device cannot do it."""
+        limits = backend.limits
+        _check_threads(self.block, limits.threads)
+        for axis in range(3):
+            _check_axis("block", axis, self.block[axis], limits.block[axis])
+            _check_axis("grid", axis, self.grid[axis], limits.grid[axis])
+            threads = self.grid[axis] * self.block[axis]
+            if threads > MAX_AXIS_THREADS:
+                raise LaunchConfigValueError(
+                    f"grid.{AXES[axis]} * block.{AXES[axis]} = {self.grid[axis]} * {self.block[axis]} = {threads} threads "
+                    f"is more than 2**31 - 1 along one axis; use a smaller grid and a grid-stride loop: "
+                    f"for i in range(grid(1), n, gridsize(1))"
+                )
+        if self.shared > limits.shared_bytes:
+            raise LaunchConfigValueError(
+                f"shared = {self.shared} bytes is more than the {limits.shared_bytes} that a block can have here"
+            )
+        self._check_hardware(backend)
+        stream = stream_handle(self.stream, backend)
+        return Launch(self.grid, self.block, self.shared, stream, self.cluster, self.cooperative)
+
+    def _check_hardware(self, backend: Backend) -> None:
+        extra = backend.limits.extra
+        if self.cluster is not None:
+            if not extra.get("cluster"):
+                raise LaunchConfigValueError(
+                    f"cluster = {self.cluster}: thread block clusters need a GPU of sm_90 or later; "
+                    f"this is the {backend.name} ({backend.target})"
+                )
+            for axis in range(3):
+                if self.grid[axis] % self.cluster[axis]:
+                    raise LaunchConfigValueError(
+                        f"grid.{AXES[axis]} = {self.grid[axis]} is not a multiple of cluster.{AXES[axis]} = {self.cluster[axis]}"
+                    )
+        if self.cooperative and not extra.get("cooperative"):
+            raise LaunchConfigValueError(
+                f"cooperative launches need a GPU that has them; this is the {backend.name} ({backend.target})"
+            )
+
+
+def _check_threads(block: Dim3, limit: int) -> None:
+    threads = block[0] * block[1] * block[2]
+    if threads > limit:
+        product = " * ".join(str(extent) for extent in block if extent > 1)
+        sum_ = f"{product} = {threads}" if "*" in product else product
+        raise LaunchConfigValueError(
+            f"block = {block} has {sum_} threads, at most {limit} fit; use smaller blocks and a larger grid"
+        )
+
+
+def _check_axis(what: str, axis: int, extent: int, limit: int) -> None:
+    if extent > limit:
+        raise LaunchConfigValueError(
+            f"{what}.{AXES[axis]} = {extent} is more than {limit}, the most along {AXES[axis]} on this device"
+        )

@@ -1,0 +1,38 @@
+"""What a launch may raise before anything is enqueued, and what says that there is no usable driver.
+
+Faults of a running kernel are `kdsl.backend.DeviceError` and its kin.
+"""
+
+from __future__ import annotations
+
+
+class ArgumentError(Exception):
+    """An argument of a launch does not fit its parameter; nothing was copied and nothing was enqueued."""
+
+
+class ArgumentTypeError(ArgumentError, TypeError):
+    """The argument is of the wrong kind: not an array, another dtype, a float for an int."""
+
+
+class ArgumentValueError(ArgumentError, ValueError):
+    """The argument is of the right kind, but its value, layout or place does not fit."""
+
+
+class LaunchConfigError(Exception):
+    """A grid, block, or another part of a launch's configuration is not possible."""
+
+
+class LaunchConfigTypeError(LaunchConfigError, TypeError):
+    """A part of the configuration is of the wrong kind, such as a float as grid."""
+
+
+class LaunchConfigValueError(LaunchConfigError, ValueError):
+    """A part of the configuration is out of range."""
+
+
+class DriverUnavailable(RuntimeError):
+    """There is no CUDA device to use here; the message says why and what to install."""
+
+
+class ForkedProcessError(RuntimeError):
+    """CUDA was used before a fork, and again in the child, which CUDA does not support."""

@@ -1,0 +1,79 @@
+"""What `@kernel` objects use to launch: configurations, their memo, and the typed launcher.
+
+    launcher = Launcher("vadd", (("a", Ptr[f32]), ..., ("n", i32)), backend, function, written={2})
+    launcher.bind(LaunchConfig(grid, block))(a, b, c, n)     # a plain function: bind once, call often
+    launcher.launch(Launch(...), (a, b, c, n))               # one call, memoised per Launch
+    launcher.describe                                        # the generated packer's source text
+
+`Configurations(prepare)` is the dict behind ``kernel[grid, block]``: a missing key is turned into a LaunchConfig, which ``prepare``
+turns into what ``kernel[...]`` gives: `Launcher.bind`'s function where the types are known, or `Configured(kernel, config)`,
+which asks the kernel for a launcher at every call. Look up through `configured`, which also refuses equal keys of other types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any, Protocol
+
+from kdsl.runtime.config import LaunchConfig
+from kdsl.runtime.launcher import Launcher, not_configured
+
+__all__ = ["Configurations", "Configured", "LaunchConfig", "Launcher", "not_configured"]
+
+MOST_CONFIGURATIONS = 1024
+
+
+class Launchable(Protocol):
+    """A kernel that decides at each call which launcher fits the arguments."""
+
+    def launch(self, config: LaunchConfig, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None: ...
+
+
+class Configured:
+    """A kernel with its launch configuration: what ``kernel[grid, block]`` is."""
+
+    __slots__ = ("config", "kernel")
+
+    def __init__(self, kernel: Launchable, config: LaunchConfig) -> None:
+        self.kernel = kernel
+        self.config = config
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        self.kernel.launch(self.config, args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"{self.kernel!r}[{self.config.grid}, {self.config.block}]"
+
+
+class Configurations(dict[Any, Any]):
+    """``kernel[...]``'s memo, bounded: when it is full it starts anew."""
+
+    __slots__ = ("prepare",)
+
+    def __init__(self, prepare: Callable[[LaunchConfig], Any]) -> None:
+        super().__init__()
+        self.prepare = prepare
+
+    def __missing__(self, key: Any) -> Any:
+        value = self.prepare(LaunchConfig.of(key))
+        if len(self) >= MOST_CONFIGURATIONS:
+            self.clear()
+        self[key] = value
+        return value
+
+    def configured(self, key: Any) -> Any:
+        """The value for ``key``; LaunchConfigError for what is no configuration."""
+        if key.__class__ is tuple and 2 <= len(key) <= 3:
+            grid, block = key[0], key[1]
+            # Why look at classes? 4 == 4.0 == True to a dict, but a float or a bool is no grid.
+            if (grid.__class__ is int or (grid.__class__ is tuple and prod(grid).__class__ is int)) and (
+                block.__class__ is int or (block.__class__ is tuple and prod(block).__class__ is int)
+            ):
+                return self[key]
+        config = LaunchConfig.of(key)
+        try:
+            return self[config]
+        except TypeError:
+            # Another library's stream object without a hash: nothing to remember it by.
+            return self.prepare(config)

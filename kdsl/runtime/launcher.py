@@ -1,0 +1,218 @@
+"""The typed launcher of one compiled kernel on one backend: checks arguments, packs them, enqueues, copies NumPy arrays back."""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from kdsl.backend import Backend, Launch
+from kdsl.lang.types import SCALARS, ArrayType, PointerType, ScalarType, Type
+from kdsl.runtime.abi import buffer_size, fields, struct_format
+from kdsl.runtime.arguments import ArrayArgument, Parameter, array_argument, scalar_argument
+from kdsl.runtime.config import LaunchConfig
+from kdsl.runtime.errors import ArgumentTypeError
+from kdsl.runtime.host_arrays import HostArrays
+from kdsl.runtime.memory import layout_of
+from kdsl.runtime.packer import layout_name, packer_source
+from kdsl.runtime.parameters import ParameterBuffer
+from kdsl.runtime.scalars import REAL_CLASSES, bf16_bits, shown
+from kdsl.runtime.stream import StreamBackend
+
+Enqueue = Callable[[ParameterBuffer], None]
+
+# What the packer's fast way meets when an argument is not of the plain kind; the checked way then finds out what it is.
+FAILURES = (AttributeError, TypeError, ValueError, OverflowError, IndexError, struct.error)
+
+
+@runtime_checkable
+class PreparingBackend(Protocol):
+    """A backend that can bind a launch ahead of time, which makes each launch cheaper."""
+
+    def prepare(self, function: Any, launch: Launch) -> Enqueue:
+        """A function that enqueues ``function`` as ``launch`` says, with the parameters it is given."""
+        ...
+
+
+class Launcher:
+    """Launches one compiled kernel with Python arguments.
+
+    ``parameters`` are (name, concrete type). ``written`` holds the indexes of the parameters through which the kernel may write
+    memory; None if that is not known, which counts as all of them.
+    """
+
+    def __init__(
+        self,
+        kernel: str,
+        parameters: Sequence[tuple[str, Type]],
+        backend: Backend,
+        function: Any,
+        written: Collection[int] | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.backend = backend
+        self.function = function
+        self.parameters = tuple(
+            Parameter(kernel, name, type_, written is None or index in written)
+            for index, (name, type_) in enumerate(parameters)
+        )
+        layout = fields(parameters)
+        self._size = buffer_size(layout)
+        self._pack = struct.Struct(struct_format(layout)).pack_into
+        self.describe = packer_source(kernel, parameters)
+        """The source text of the generated argument packer."""
+        self._make = self._compile()
+        # Idle buffers. Why a stack, and not one buffer per thread? pop and append are atomic, so neither two threads nor a
+        # launch inside of a launch (an array's property may make one) ever share a buffer.
+        self._idle: list[ParameterBuffer] = []
+        self._bound: dict[Launch, Callable[..., None]] = {}
+
+    def _compile(self) -> Callable[..., Callable[..., None]]:
+        scope: dict[str, Any] = {"REAL_CLASSES": REAL_CLASSES, "FAILURES": FAILURES, "bf16_bits": bf16_bits}
+        for scalar in {p.element for p in self.parameters if isinstance(p.type, (PointerType, ArrayType))}:
+            for wide in (False, True):
+                scope[layout_name(scalar, wide)] = layout_of(self.backend, SCALARS[scalar.name], wide)
+        exec(compile(self.describe, f"<launcher of {self.kernel}>", "exec"), scope)
+        make: Callable[..., Callable[..., None]] = scope["make"]
+        return make
+
+    def bind(self, config: LaunchConfig | Launch) -> Callable[..., None]:
+        """A function of the kernel's arguments that launches with ``config``, checked here against the device."""
+        empty = isinstance(config, LaunchConfig) and config.empty
+        launch = config.check(self.backend) if isinstance(config, LaunchConfig) else config
+        bound = _Bound(self, launch, empty)
+        return self._make(bound.enqueue, bound.checked, self._idle.pop, self._idle.append, self._pack)
+
+    def launch(self, launch: Launch, arguments: Sequence[Any], keywords: Mapping[str, Any] | None = None) -> None:
+        """One launch; `bind` is for many of the same configuration."""
+        bound = self._bound.get(launch)
+        if bound is None:
+            if len(self._bound) >= 256:
+                self._bound.clear()
+            bound = self._bound[launch] = self.bind(launch)
+        bound(*arguments, **(keywords or {}))
+
+    def enqueue(self, launch: Launch) -> Enqueue:
+        """A function that enqueues a packed buffer."""
+        if isinstance(self.backend, PreparingBackend):
+            return self.backend.prepare(self.function, launch)
+        backend, function = self.backend, self.function
+
+        def enqueue(buffer: ParameterBuffer) -> None:
+            backend.launch(function, launch, buffer)
+
+        return enqueue
+
+    def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+        """One argument for each parameter, keywords sorted in; ArgumentTypeError for a wrong count."""
+        names = [p.name for p in self.parameters]
+        signature = f"{self.kernel}({', '.join(f'{p.name}: {p.type}' for p in self.parameters)})"
+        if len(args) > len(names):
+            raise ArgumentTypeError(f"{signature} takes {_arguments(len(names))}, got {len(args)}: drop {len(args) - len(names)}")
+        given = dict(zip(names, args, strict=False))
+        for name, value in kwargs.items():
+            if name not in names:
+                raise ArgumentTypeError(f"{signature} has no parameter `{name}`")
+            if name in given:
+                raise ArgumentTypeError(f"{signature} got two values for `{name}`")
+            given[name] = value
+        missing = [f"`{name}`" for name in names if name not in given]
+        if missing:
+            raise ArgumentTypeError(
+                f"{signature} takes {_arguments(len(names))}, got {len(args) + len(kwargs)}: {', '.join(missing)} "
+                f"{'is' if len(missing) == 1 else 'are'} missing"
+            )
+        return [given[name] for name in names]
+
+    def pack(self, values: Sequence[Any]) -> ParameterBuffer:
+        """A buffer of its own with ``values``, one for each PTX parameter."""
+        buffer = ParameterBuffer(self._size)
+        self._pack(buffer, 0, *values)
+        return buffer
+
+    def keep(self, buffer: ParameterBuffer) -> None:
+        """Let the fast way use a buffer that is no longer needed."""
+        if len(self._idle) < 8:
+            self._idle.append(buffer)
+
+
+def _arguments(count: int) -> str:
+    return f"{count} argument{'s' if count != 1 else ''}"
+
+
+class _Bound:
+    """A launcher with one configuration: how it enqueues, and the checked way for arguments of every kind."""
+
+    def __init__(self, launcher: Launcher, launch: Launch, empty: bool) -> None:
+        self.launcher = launcher
+        self.launch = launch
+        self.empty = empty
+        self.enqueue: Enqueue = _nothing if empty else launcher.enqueue(launch)
+
+    def checked(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Check all arguments; only then copy in, launch and copy back."""
+        launcher = self.launcher
+        found = [
+            scalar_argument(parameter, value)
+            if isinstance(parameter.type, ScalarType)
+            else array_argument(parameter, value, launcher.backend)
+            for parameter, value in zip(launcher.parameters, launcher.arguments(args, kwargs), strict=True)
+        ]
+        if self.empty:
+            return
+        hosted = [
+            (argument.host, parameter.written)
+            for parameter, argument in zip(launcher.parameters, found, strict=True)
+            if isinstance(argument, ArrayArgument) and argument.host is not None
+        ]
+        enqueue = self._on_stream_of([a.stream for a in found if isinstance(a, ArrayArgument) and a.stream is not None])
+        host = HostArrays(launcher.backend, hosted)
+        try:
+            host.copy_in()
+            buffer = launcher.pack(_packed(launcher.parameters, found, host))
+            enqueue(buffer)
+            host.copy_back()
+        finally:
+            host.release()
+        launcher.keep(buffer)
+
+    def _on_stream_of(self, streams: list[int]) -> Enqueue:
+        """How to enqueue after the work that other libraries have in ``streams``: in their stream, if the user named none."""
+        backend = self.launcher.backend
+        if not streams or not isinstance(backend, StreamBackend):
+            return self.enqueue
+        stream = self.launch.stream or streams[0]
+        for other in sorted(set(streams) - {stream}):
+            backend.order(other, stream)
+        if stream == self.launch.stream:
+            return self.enqueue
+        return self.launcher.enqueue(dataclasses.replace(self.launch, stream=stream))
+
+
+def _packed(parameters: Sequence[Parameter], found: Sequence[Any], host: HostArrays) -> list[Any]:
+    """The values of the PTX parameters, in order."""
+    out: list[Any] = []
+    for parameter, argument in zip(parameters, found, strict=True):
+        if not isinstance(argument, ArrayArgument):
+            out.append(argument)
+            continue
+        staged = argument.host is not None and argument.host.size > 0
+        # An array without elements has no memory, here or there.
+        out.append(host.address(argument.address) if staged else 0 if argument.host is not None else argument.address)
+        type_ = parameter.type
+        if isinstance(type_, ArrayType) and type_.shape is None:
+            out += argument.shape
+            out += argument.strides if type_.strided else ()
+    return out
+
+
+def _nothing(_: ParameterBuffer) -> None:
+    """Enqueue an empty launch."""
+
+
+def not_configured(kernel: str, arguments: Sequence[Any]) -> TypeError:
+    """The error for ``k(a, b)`` without ``[grid, block]``."""
+    return ArgumentTypeError(
+        f"{kernel}({', '.join(shown(a) for a in arguments)}) lacks a launch configuration; write {kernel}[grid, block](...)"
+    )

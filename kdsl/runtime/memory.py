@@ -1,0 +1,246 @@
+"""DeviceArray: a C-contiguous array in a device's memory, over any Backend."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+import sys
+from typing import Any
+
+import numpy as np
+
+from kdsl.backend import Backend
+from kdsl.lang.types import F32, ScalarType, as_type
+
+INT32_ELEMENTS = 2**31 - 1
+FILL_PIECE = 64 * 1024
+
+
+class Layout:
+    """What a launcher must know of an array at a glance; interned per backend, so that it is compared by ``is``.
+
+    ``wide`` marks arrays whose element offsets do not fit 31 bits.
+    """
+
+    __slots__ = ("backend", "dtype", "type", "wide")
+
+    def __init__(self, backend: Backend, type_: ScalarType, wide: bool) -> None:
+        self.backend, self.type, self.wide = backend, type_, wide
+        self.dtype = type_.numpy
+
+
+class Allocation:
+    """Owns device memory, and gives it back when the last array that uses it is gone."""
+
+    __slots__ = ("__weakref__", "address", "backend", "size")
+
+    def __init__(self, backend: Backend, size: int) -> None:
+        self.backend, self.size = backend, size
+        # Why no allocation of 0 bytes? Not every device has one. The null address is refused if a kernel reads it.
+        self.address = 0
+        self.address = backend.alloc(size) if size else 0
+
+    def __del__(self) -> None:
+        # At interpreter exit the driver may be gone already, and the process gives all memory back anyway.
+        if self.address and not sys.is_finalizing():
+            self.backend.free(self.address)
+
+
+@functools.cache
+def layout_of(backend: Backend, type_: ScalarType, wide: bool = False) -> Layout:
+    """The one `Layout` for these three. Backends hash by identity and live as long as the process."""
+    return Layout(backend, type_, wide)
+
+
+def scalar_type(dtype: Any) -> ScalarType:
+    """The scalar type that a dtype (ours, NumPy's or Python's) means; TypeError for what kernels cannot hold."""
+    found = as_type(dtype)
+    if not isinstance(found, ScalarType):
+        raise TypeError(f"the elements of a DeviceArray are scalars, got {found}")
+    return found
+
+
+def normal_shape(shape: Any) -> tuple[int, ...]:
+    """A shape as a tuple of ints, from an int or a sequence; ValueError for negative extents."""
+    extents = shape if isinstance(shape, (tuple, list)) else (shape,)
+    try:
+        out = tuple(operator.index(extent) for extent in extents)
+    except TypeError:
+        raise TypeError(f"a shape is an int or a tuple of ints, got {shape!r}") from None
+    if any(extent < 0 for extent in out):
+        raise ValueError(f"negative extent in the shape {out}")
+    return out
+
+
+def host_bytes(array: np.ndarray[Any, Any]) -> memoryview:
+    """The bytes of a C-contiguous host array, any dtype (ml_dtypes' too, which have no buffer format)."""
+    return memoryview(array.reshape(-1).view(np.uint8))
+
+
+class DeviceArray:
+    """A C-contiguous array in device memory; the memory is freed with the last array that uses it.
+
+    Made by `to_device`, `empty` and `zeros`. Reshaping shares memory. Read it on the host with `to_host`.
+    """
+
+    __slots__ = ("__weakref__", "_owner", "address", "layout", "shape")
+    layout: Layout
+    address: int
+    shape: tuple[int, ...]
+
+    def __init__(
+        self, shape: tuple[int, ...], type_: ScalarType, backend: Backend, owner: Any = None, address: int | None = None
+    ) -> None:
+        """Fresh memory, or memory at ``address`` that ``owner`` keeps alive."""
+        count = math.prod(shape)
+        if address is None:
+            owner = Allocation(backend, count * type_.size)
+            address = owner.address
+        self._owner = owner
+        self.address = address
+        self.shape = shape
+        self.layout = layout_of(backend, type_, count > INT32_ELEMENTS)
+
+    @property
+    def backend(self) -> Backend:
+        return self.layout.backend
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.layout.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        return self.layout.type.size
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next along each axis, as NumPy counts them."""
+        out, step = [], self.itemsize
+        for extent in reversed(self.shape):
+            out.append(step)
+            step *= extent
+        return tuple(reversed(out))
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if self.backend.name != "cuda":
+            raise AttributeError(
+                f"this DeviceArray is on the {self.backend.name}, where no CUDA library can read it; use .to_host()"
+            )
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.address, False),
+            "strides": None,
+            "version": 3,
+            # 1 is the legacy default stream, which everything launched here is ordered with.
+            "stream": 1,
+        }
+
+    def to_host(self, out: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
+        """The elements as a NumPy array (``out``, if given), after all work enqueued before."""
+        if out is None:
+            out = np.empty(self.shape, self.dtype)
+        elif not isinstance(out, np.ndarray):
+            raise TypeError(f"out must be a NumPy array, got {type(out).__name__}")
+        elif out.shape != self.shape or out.dtype != self.dtype:
+            raise ValueError(f"out has {out.dtype}{list(out.shape)}, this array {self.dtype}{list(self.shape)}")
+        elif not out.flags.writeable:
+            raise ValueError("out is read-only")
+        if not self.size:
+            return out
+        if out.flags.c_contiguous:
+            self.backend.read(self.address, host_bytes(out))
+        else:
+            out[...] = self.to_host()
+        return out
+
+    def copy_from(self, source: Any) -> None:
+        """Overwrite all elements from a host array or a DeviceArray of the same shape and dtype."""
+        array = source if isinstance(source, DeviceArray) else np.asarray(source)
+        if array.shape != self.shape or array.dtype != self.dtype:
+            raise ValueError(
+                f"the source has {array.dtype}{list(array.shape)}, this array {self.dtype}{list(self.shape)}"
+            )
+        if not self.size:
+            return
+        if not isinstance(array, DeviceArray):
+            self.backend.write(self.address, host_bytes(np.asarray(array, order="C")))
+        elif array.backend is self.backend:
+            self.backend.copy(self.address, array.address, self.nbytes)
+        else:
+            self.backend.write(self.address, host_bytes(array.to_host()))
+
+    def fill(self, value: Any) -> None:
+        """Set every element to ``value``, converted as NumPy does (OverflowError for an int out of range)."""
+        element = np.full(1, value, self.dtype)
+        pattern = element.tobytes()
+        if not self.size:
+            return
+        if pattern == pattern[:1] * len(pattern):
+            self.backend.fill(self.address, pattern[0], self.nbytes)
+            return
+        # A first piece from the host, then the device doubles what is there.
+        done = min(self.nbytes, FILL_PIECE)
+        self.backend.write(self.address, host_bytes(np.full(done // self.itemsize, element[0], self.dtype)))
+        while done < self.nbytes:
+            step = min(done, self.nbytes - done)
+            self.backend.copy(self.address + done, self.address, step)
+            done += step
+
+    def reshape(self, *shape: Any) -> DeviceArray:
+        """The same memory under another shape; one extent may be -1."""
+        # NumPy's own rules and messages, on an array that takes no memory.
+        model = np.broadcast_to(np.empty((), np.uint8), (self.size,)).reshape(*shape)
+        return DeviceArray(model.shape, self.layout.type, self.backend, self._owner, self.address)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a 0-dimensional DeviceArray")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"DeviceArray(shape={self.shape}, dtype={self.dtype}, on {self.backend.name})"
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray[Any, Any]:
+        raise TypeError("a DeviceArray is not copied to the host unasked: use .to_host()")
+
+
+def to_device(array: Any, backend: Backend) -> DeviceArray:
+    """A copy of a host array (or what NumPy makes of the value) in device memory, C-contiguous and of native byte order."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError("a masked array has no device counterpart: pass array.filled(value) or array.data")
+    host = np.asarray(array, order="C")
+    type_ = scalar_type(host.dtype.newbyteorder("="))
+    host = host.astype(type_.numpy, copy=False)
+    device = DeviceArray(host.shape, type_, backend)
+    if host.size:
+        backend.write(device.address, host_bytes(host))
+    return device
+
+
+def empty(shape: Any, dtype: Any = F32, *, backend: Backend) -> DeviceArray:
+    """An uninitialised array; ``dtype`` is a type of the kernel language or a NumPy dtype."""
+    return DeviceArray(normal_shape(shape), scalar_type(dtype), backend)
+
+
+def zeros(shape: Any, dtype: Any = F32, *, backend: Backend) -> DeviceArray:
+    """An array of zeros."""
+    array = empty(shape, dtype, backend=backend)
+    if array.nbytes:
+        backend.fill(array.address, 0, array.nbytes)
+    return array

@@ -1,0 +1,109 @@
+"""Scalar arguments: what fits a scalar parameter, as the value that is packed; anything else is an error that names the fix."""
+
+from __future__ import annotations
+
+import math
+import operator
+import struct
+from typing import Any
+
+import numpy as np
+
+from kdsl.lang.types import Kind, ScalarType
+from kdsl.runtime.abi import FORMATS
+from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
+
+# Exact classes that any float parameter packs directly. Others (Fraction, Decimal, 0-d arrays) take the checked way.
+REAL_CLASSES: frozenset[type] = frozenset(
+    (float, int, bool, np.float16, np.float32, np.float64)
+    + (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
+)
+
+
+def bf16_bits(value: Any) -> int:
+    """The bits of the bfloat16 nearest to a real number, ties to even, rounded once; OverflowError for a finite value too large."""
+    number = float(value)
+    bits: int = struct.unpack("<I", struct.pack("<f", number))[0]
+    if math.isnan(number):
+        return 0x7FFF
+    # Rounding to f32 first would round twice. So: f32 rounded to odd, by looking at what the first rounding did.
+    back: float = struct.unpack("<f", struct.pack("<I", bits))[0]
+    if back != number:
+        if abs(back) > abs(number):
+            bits -= 1
+        bits |= 1
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    if math.isfinite(number) and (rounded & 0x7FFF) == 0x7F80:
+        raise OverflowError("float too large to pack as bf16")
+    return rounded
+
+
+def packable(where: str, type_: ScalarType, value: Any) -> Any:
+    """What `struct` packs for ``value`` in a parameter of ``type_``; ``where`` begins every message."""
+    if isinstance(value, np.ndarray) and value.ndim == 0 and not type_.is_float:
+        value = value[()]
+    if type_.kind is Kind.BOOL:
+        return _boolean(where, value)
+    return _floating(where, type_, value) if type_.is_float else _integer(where, type_, value)
+
+
+def _boolean(where: str, value: Any) -> bool:
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise ArgumentTypeError(f"{where} takes a bool, got {shown(value)}; pass bool(...) or a comparison")
+
+
+def _integer(where: str, type_: ScalarType, value: Any) -> int:
+    # np.bool_ has no __index__, but a bool converts to any int.
+    if isinstance(value, np.bool_):
+        return int(value)
+    try:
+        number = operator.index(value)
+    except TypeError:
+        fix = "; pass int(...) to drop the fraction" if isinstance(value, (float, np.floating)) else ""
+        raise ArgumentTypeError(f"{where} takes an int ({type_}), got {shown(value)}{fix}") from None
+    if not type_.minimum <= number <= type_.maximum:
+        raise ArgumentValueError(
+            f"{where} takes {type_}, {type_.minimum} to {type_.maximum}, got {number}, which does not fit; "
+            f"declare the parameter as {_wider(number)}"
+        )
+    return number
+
+
+def _wider(number: int) -> str:
+    for name, low, high in (("i32", -(2**31), 2**31 - 1), ("i64", -(2**63), 2**63 - 1), ("u64", 0, 2**64 - 1)):
+        if low <= number <= high:
+            return name
+    return "a float, or split the value: no integer type holds it"
+
+
+def _floating(where: str, type_: ScalarType, value: Any) -> Any:
+    if isinstance(value, (str, bytes, complex, np.complexfloating)) or not (
+        hasattr(value, "__float__") or hasattr(value, "__index__")
+    ):
+        fix = "; pass value.real" if isinstance(value, (complex, np.complexfloating)) else ""
+        raise ArgumentTypeError(f"{where} takes a real number ({type_}), got {shown(value)}{fix}")
+    if getattr(value, "shape", ()) != ():
+        raise ArgumentTypeError(f"{where} takes one number ({type_}), got {shown(value)}; pass one element: x[0]")
+    try:
+        number = float(value)
+        packed = bf16_bits(number) if type_.name == "bf16" else number
+        struct.pack(f"<{FORMATS[type_.name]}", packed)
+    except OverflowError:
+        raise ArgumentValueError(
+            f"{where} takes {type_}, got {value!r}, which is too large for it; "
+            f"declare the parameter as {'f64' if type_.name == 'f32' else 'f32'}, or pass math.inf"
+        ) from None
+    return packed
+
+
+def shown(value: Any) -> str:
+    """How a message names an argument: its type, and its value where that is short."""
+    if value is None:
+        return "None"
+    module = type(value).__module__.partition(".")[0]
+    name = type(value).__name__ if module == "builtins" else f"{module}.{type(value).__name__}"
+    text = repr(value) if isinstance(value, (int, float, complex, str, bytes, np.generic)) else ""
+    if isinstance(value, np.generic):
+        text = str(value)
+    return f"{name} {text}" if text and len(text) <= 40 else name

@@ -1,0 +1,95 @@
+"""A device in host memory, for tests of the runtime alone: kernels are Python functions on its bytes."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kdsl.backend import DeviceError, DeviceLimits, Launch
+
+Kernel = Callable[["MemoryBackend", Launch, bytes], None]
+
+
+class MemoryBackend:
+    """A Backend whose memory is NumPy byte arrays. ``calls`` records what was asked of it, in order."""
+
+    def __init__(self, name: str = "emulator") -> None:
+        self.name = name
+        self.target = "sm_90"
+        self.limits = DeviceLimits()
+        self.memory: dict[int, np.ndarray[Any, Any]] = {}
+        self.calls: list[str] = []
+        self.launches: list[tuple[Any, Launch, bytes]] = []
+        self.capacity = 1 << 30
+        self.pending: DeviceError | None = None
+
+    def alloc(self, size: int) -> int:
+        self.calls.append("alloc")
+        if size > self.capacity:
+            raise MemoryError(f"asked for {size} bytes")
+        block = np.full(size + 256, 0xAA, np.uint8)
+        address = -(-block.ctypes.data // 256) * 256
+        self.memory[address] = block
+        return address
+
+    def free(self, address: int) -> None:
+        self.calls.append("free")
+        del self.memory[address]
+
+    def at(self, address: int, size: int) -> memoryview:
+        for base, block in self.memory.items():
+            if base <= address and address + size <= base + block.size - 256:
+                return memoryview((ctypes.c_ubyte * size).from_address(address)).cast("B")
+        raise AssertionError(f"0x{address:x} is no device memory")
+
+    def write(self, address: int, source: memoryview) -> None:
+        self.calls.append("write")
+        assert source.format == "B" and source.ndim == 1
+        self.at(address, source.nbytes)[:] = source
+
+    def read(self, address: int, destination: memoryview) -> None:
+        self.calls.append("read")
+        self.synchronize()
+        destination[:] = self.at(address, destination.nbytes)
+
+    def copy(self, destination: int, source: int, size: int) -> None:
+        self.calls.append("copy")
+        self.at(destination, size)[:] = bytes(self.at(source, size))
+
+    def fill(self, address: int, value: int, size: int) -> None:
+        self.calls.append("fill")
+        self.at(address, size)[:] = bytes([value]) * size
+
+    def load(self, image: bytes) -> Any:
+        raise NotImplementedError
+
+    def function(self, module: Any, name: str) -> Any:
+        raise NotImplementedError
+
+    def launch(self, function: Kernel | None, launch: Launch, parameters: bytearray | bytes) -> None:
+        self.calls.append("launch")
+        self.launches.append((function, launch, bytes(parameters)))
+        if function is not None:
+            function(self, launch, bytes(parameters))
+
+    def synchronize(self) -> None:
+        if self.pending is not None:
+            raise self.pending
+
+    def array(self, address: int, dtype: Any, count: int) -> np.ndarray[Any, Any]:
+        """Device memory as a NumPy array that shares it, for kernels."""
+        return np.frombuffer(self.at(address, np.dtype(dtype).itemsize * count), dtype)
+
+
+@pytest.fixture
+def backend() -> MemoryBackend:
+    return MemoryBackend()
+
+
+@pytest.fixture
+def make_backend() -> type[MemoryBackend]:
+    return MemoryBackend

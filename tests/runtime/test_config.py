@@ -1,0 +1,140 @@
+"""LaunchConfig: what a launch may ask, and what it is told when it may not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kdsl.backend import Launch
+from kdsl.runtime.config import LaunchConfig
+from kdsl.runtime.errors import LaunchConfigTypeError, LaunchConfigValueError
+from kdsl.runtime.launch import Configurations
+from kdsl.runtime.stream import Event, Stream
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "expected"),
+    [
+        (4, 256, ((4, 1, 1), (256, 1, 1))),
+        ((2, 3), (8, 4, 2), ((2, 3, 1), (8, 4, 2))),
+        ([5], np.int64(32), ((5, 1, 1), (32, 1, 1))),
+        ((2**31 - 1, 65535, 65535), 1, ((2**31 - 1, 65535, 65535), (1, 1, 1))),
+    ],
+)
+def test_accepted(backend: Any, grid: Any, block: Any, expected: Any) -> None:
+    launch = LaunchConfig(grid, block, shared=1024).check(backend)
+    assert launch == Launch(*expected, shared_bytes=1024)
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "error", "text"),
+    [
+        (0, 256, LaunchConfigValueError, "grid.x = 0 must be at least 1; to launch nothing for n = 0 use LaunchConfig.for_num_elems"),
+        (-3, 256, LaunchConfigValueError, "grid.x = -3 must be at least 1"),
+        ((4, 0), 256, LaunchConfigValueError, r"grid.y = 0 \(in \(4, 0\)\) must be at least 1"),
+        (4, 0, LaunchConfigValueError, "block.x = 0 must be at least 1"),
+        (4.0, 256, LaunchConfigTypeError, r"grid.x = 4.0 is a float, an int is needed; use // for whole blocks"),
+        (True, 256, LaunchConfigTypeError, "grid.x = True is a bool, an int is needed; pass an int"),
+        ("4", 256, LaunchConfigTypeError, "grid.x = '4' is a str"),
+        (None, 256, LaunchConfigTypeError, "grid.x = None is a NoneType"),
+        ((1, 1, 1, 1), 256, LaunchConfigValueError, "grid takes 1 to 3 extents, got 4"),
+        ((), 256, LaunchConfigValueError, "grid takes 1 to 3 extents, got 0"),
+        (4, 1025, LaunchConfigValueError, r"block = \(1025, 1, 1\) has 1025 threads, at most 1024 fit"),
+        (4, (32, 33), LaunchConfigValueError, r"has 32 \* 33 = 1056 threads, at most 1024 fit"),
+        (4, (1, 1, 65), LaunchConfigValueError, "block.z = 65 is more than 64, the most along z"),
+        (2**31, 1, LaunchConfigValueError, "grid.x = 2147483648 is more than 2147483647"),
+        ((1, 65536), 1, LaunchConfigValueError, "grid.y = 65536 is more than 65535"),
+        (2**23, 256, LaunchConfigValueError, r"8388608 \* 256 = 2147483648 threads is more than 2\*\*31 - 1 .* grid-stride loop"),
+    ],
+)  # fmt: skip
+def test_refused(backend: Any, grid: Any, block: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        LaunchConfig(grid, block).check(backend)
+
+
+def test_for_num_elems(backend: Any) -> None:
+    assert LaunchConfig.for_num_elems(1).check(backend) == Launch((1, 1, 1), (256, 1, 1))
+    assert LaunchConfig.for_num_elems(257).grid == (2, 1, 1)
+    assert LaunchConfig.for_num_elems(np.int32(512)).grid == (2, 1, 1)
+    nothing = LaunchConfig.for_num_elems(0)
+    assert nothing.empty and nothing.grid == (0, 1, 1)
+    with pytest.raises(LaunchConfigValueError, match="got -1"):
+        LaunchConfig.for_num_elems(-1)
+    with pytest.raises(LaunchConfigTypeError, match="takes an int, got 1.5"):
+        LaunchConfig.for_num_elems(1.5)  # type: ignore[arg-type]
+
+
+def test_shared_memory_limits(backend: Any) -> None:
+    with pytest.raises(LaunchConfigValueError, match="shared = 49153 bytes is more than the 49152"):
+        LaunchConfig(1, 32, shared=49153).check(backend)
+    with pytest.raises(LaunchConfigValueError, match="must not be negative"):
+        LaunchConfig(1, 32, shared=-1)
+    with pytest.raises(LaunchConfigTypeError, match="number of bytes, got 1.5"):
+        LaunchConfig(1, 32, shared=1.5)  # type: ignore[arg-type]
+
+
+def test_hardware_is_refused_by_name(backend: Any) -> None:
+    with pytest.raises(LaunchConfigValueError, match="clusters need a GPU of sm_90 or later; this is the emulator"):
+        LaunchConfig(2, 32, cluster=2).check(backend)
+    with pytest.raises(LaunchConfigValueError, match="cooperative launches need a GPU"):
+        LaunchConfig(2, 32, cooperative=True).check(backend)
+    with pytest.raises(LaunchConfigValueError, match="is a CUDA stream; the emulator"):
+        LaunchConfig(2, 32, stream=0x7F0000000000).check(backend)
+    with pytest.raises(LaunchConfigValueError, match="stream priorities need a GPU"):
+        Stream(backend, priority=-1)
+
+
+def test_streams_of_a_config(backend: Any, make_backend: Any) -> None:
+    assert LaunchConfig(2, 32, stream=Stream(backend)).check(backend).stream == 0
+    assert LaunchConfig(2, 32, stream=0).check(backend).stream == 0
+    with pytest.raises(LaunchConfigValueError, match="belongs to another device"):
+        LaunchConfig(2, 32, stream=Stream(make_backend())).check(backend)
+    with pytest.raises(LaunchConfigTypeError, match="the fourth value in k.* is the dynamic shared memory"):
+        LaunchConfig(2, 32, stream=1024).check(backend)
+
+
+def test_stream_and_event_on_a_synchronous_backend(backend: Any) -> None:
+    stream = Stream(backend)
+    start, end = stream.record(), Event(backend)
+    with pytest.raises(ValueError, match="the end event was never recorded"):
+        start.elapsed_ms(end)
+    end.record(stream)
+    assert start.elapsed_ms(end) >= 0 and end.done and stream.done
+    stream.wait(end)
+    stream.synchronize()
+    with pytest.raises(AttributeError, match="emulator"):
+        stream.__cuda_stream__()
+
+
+def test_brackets() -> None:
+    memo = Configurations(lambda config: config)
+    first = memo.configured((4, 256))
+    assert first == LaunchConfig(4, 256) and memo.configured((4, 256)) is first
+    assert memo.configured(((4, 2), 256)) is memo.configured(((4, 2), 256))
+    assert memo.configured((4, 256, None, 1024)).shared == 1024
+    assert memo.configured(([4, 2], [32])).grid == (4, 2, 1)
+    assert memo.configured((np.int64(4), 256)) == first
+    assert memo.configured(LaunchConfig.for_num_elems(0)).empty
+
+
+@pytest.mark.parametrize("key", [(4.0, 256), (4, 256.0), (True, 256), ((4.0, 2), 256)])
+def test_equal_keys_of_other_types_are_still_refused(key: Any) -> None:
+    memo = Configurations(lambda config: config)
+    memo.configured((4, 256)), memo.configured((1, 256)), memo.configured(((4, 2), 256))
+    with pytest.raises(LaunchConfigTypeError, match="an int is needed"):
+        memo.configured(key)
+
+
+@pytest.mark.parametrize("key", [4, (4,), (1, 2, None, 0, 5), "x", None])
+def test_what_is_no_configuration(key: Any) -> None:
+    with pytest.raises(LaunchConfigTypeError, match=r"a launch is k\[grid, block\]"):
+        Configurations(lambda config: config).configured(key)
+
+
+def test_the_memo_is_bounded() -> None:
+    memo = Configurations(lambda config: config)
+    for grid in range(1, 3000):
+        memo.configured((grid, 32))
+    assert len(memo) <= 1024
