@@ -6,6 +6,7 @@ import importlib.util
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -45,7 +46,7 @@ def vadd_row(folder: Path) -> Row:
     ours: list[float] = []
     peer: list[float] = []
     for kernel in kernels[2:]:
-        ours.append(seconds(lambda kernel=kernel: kdsl.compile(kernel, target=TARGET).ptx))
+        ours.append(seconds(partial(to_ptx, kernel)))
         peer.append(seconds(lambda: llvm_alone(llvm_text)))
     return Row("vadd: source to PTX, warm", median(ours) * 1e3, "ms", "LLVM alone", median(peer) * 1e3, budget=15)
 
@@ -55,7 +56,7 @@ def growth_rows(folder: Path) -> list[Row]:
     per_statement: dict[int, float] = {}
     for size in SIZES:
         kernels = [kernel_in(folder, f"long_{size}_{i}", long_kernel(size), "long") for i in range(2)]
-        times = [seconds(lambda kernel=kernel: kdsl.compile(kernel, target=TARGET).ptx) for kernel in kernels]
+        times = [seconds(partial(to_ptx, kernel)) for kernel in kernels]
         per_statement[size] = min(times) / size * 1e6
     smallest = per_statement[SIZES[0]]
     # 1.5 leaves room for caches and garbage collection; quadratic growth would be 10.
@@ -100,13 +101,17 @@ def kernel_in(folder: Path, module: str, source: str, name: str) -> Any:
     return getattr(loaded, name)
 
 
+def to_ptx(kernel: Any) -> str:
+    return kdsl.compile(kernel, target=TARGET).ptx
+
+
 def llvm_alone(text: str) -> str:
     """What any compiler on LLVM has to pay: parse, the -O3 pipeline, and PTX."""
     module = llvm.parse_assembly(text)
     machine = llvm.Target.from_triple("nvptx64-nvidia-cuda").create_target_machine(cpu=TARGET, opt=3)
     passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
     passes.getModulePassManager().run(module, passes)
-    return machine.emit_assembly(module)
+    return str(machine.emit_assembly(module))
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from cuda.bindings import driver
@@ -53,6 +53,24 @@ class Function:
         """Registers of a thread, as ptxas allotted them."""
         attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NUM_REGS
         return int(check(driver.cuFuncGetAttribute(attribute, self.handle)))
+
+
+class Device(Protocol):
+    """What a workload needs of a device: its memory."""
+
+    @property
+    def multiprocessors(self) -> int: ...
+    def alloc(self, size: int) -> int: ...
+    def write(self, address: int, host: NDArray[Any]) -> None: ...
+    def read(self, address: int, host: NDArray[Any]) -> None: ...
+    def clear(self, address: int, size: int) -> None: ...
+    def synchronize(self) -> None: ...
+
+
+class Entry(Protocol):
+    """A kernel that can be launched."""
+
+    def launch(self, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Argument]) -> None: ...
 
 
 class Gpu:

@@ -19,7 +19,7 @@ import numpy as np
 
 import kdsl
 from benchmarks import examples, isolated, nvcc
-from benchmarks.gpu import Function, Gpu, unavailable
+from benchmarks.gpu import Device, Entry, Function, Gpu, unavailable
 from benchmarks.report import geometric_mean, table
 from benchmarks.workloads import COMPARISONS, Comparison, Workload
 
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--row", choices=COMPARISONS, help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
     if arguments.row:
-        print(json.dumps(measure(COMPARISONS[arguments.row])))
+        print(json.dumps(measure(COMPARISONS[arguments.row], arguments.sass)))
         return 0
     reason = unavailable()
     if reason:
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     rows: dict[str, dict[str, Any]] = {}
     for name in arguments.only or COMPARISONS:
         print(f"{name} ...", end=" ", file=sys.stderr, flush=True)
-        outcome = isolated.run("benchmarks.kernels", ["--row", name])
+        outcome = isolated.run("benchmarks.kernels", ["--row", name, *(["--sass"] if arguments.sass else [])])
         rows[name] = {"error": outcome.error} if outcome.error else outcome.value
     print(file=sys.stderr)
     print_report(rows, arguments.sass)
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def measure(comparison: Comparison) -> dict[str, Any]:
+def measure(comparison: Comparison, sass: bool) -> dict[str, Any]:
     """One row: medians of interleaved repetitions, in microseconds, and what the two cubins consist of."""
     gpu = Gpu()
     example = examples.load(comparison.example)
@@ -68,10 +68,9 @@ def measure(comparison: Comparison) -> dict[str, Any]:
     ours = gpu.function(compilation.cubin, compilation.kernels[0])
     theirs = gpu.function(theirs_cubin, comparison.kernel)
 
-    work = comparison.prepare(gpu, example)
+    work = comparison.prepare(gpu, example, comparison.size)
     results = verify(gpu, work, ours, theirs)
     kdsl_us, nvcc_us = interleaved(gpu, work, ours, theirs)
-    ours_opcodes, theirs_opcodes = nvcc.opcodes(compilation.cubin), nvcc.opcodes(theirs_cubin)
     return {
         "gpu": gpu.name,
         "judged": comparison.judged,
@@ -81,20 +80,17 @@ def measure(comparison: Comparison) -> dict[str, Any]:
         "reaches": reaches(work, kdsl_us),
         "registers": f"{ours.registers()} / {theirs.registers()}",
         "results": results,
-        "instructions": [ours_opcodes.total(), theirs_opcodes.total()],
-        "difference": nvcc.difference(ours_opcodes, theirs_opcodes),
+        "sass": nvcc.difference(compilation.cubin, theirs_cubin) if sass else "",
     }
 
 
-def verify(gpu: Gpu, work: Workload, ours: Function, theirs: Function) -> str:
+def verify(gpu: Device, work: Workload, ours: Entry, theirs: Entry) -> str:
     """``verified`` if both kernels' outputs are right (and equal, where they have to be); else what is wrong."""
     outputs = []
     for function, arguments in ((ours, work.ours), (theirs, work.theirs)):
         for buffer in work.outputs:
             if buffer.initial is None:
-                gpu.clear(
-                    buffer.address, buffer.nbytes
-                )  # so that the other kernel's result is not taken for this one's
+                gpu.clear(buffer.address, buffer.nbytes)  # or the other kernel's result could pass for this one's
             else:
                 gpu.write(buffer.address, buffer.initial)
         function.launch(work.grid, work.block, arguments)
@@ -167,8 +163,7 @@ def print_report(rows: dict[str, dict[str, Any]], sass: bool) -> None:
         print(f"worst {ratios[worst]:.3f}, {worst} (budget <= {WORST_BUDGET:.2f}): {'ok' if inside else 'MISS'}")
     for name in ratios if sass else ():
         if ratios[name] > SASS_FROM:
-            ours, theirs = good[name]["instructions"]
-            print(f"{name}: {ours} / {theirs} SASS instructions; kdsl has {good[name]['difference']}")
+            print(f"{name}: {good[name]['sass']}")
 
 
 if __name__ == "__main__":

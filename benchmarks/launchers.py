@@ -116,7 +116,7 @@ def triton(setting: Setting) -> Loop:
 def numba(setting: Setting) -> Loop:
     from numba import cuda
 
-    @cuda.jit
+    @cuda.jit  # type: ignore[untyped-decorator]
     def vadd(a: Any, b: Any, c: Any, n: Any) -> None:
         i = cuda.grid(1)
         if i < n:

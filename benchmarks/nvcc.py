@@ -10,6 +10,8 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from kdsl.codegen.sass import disassemble
+
 from benchmarks.isolated import ROOT
 
 SOURCES = ROOT / "benchmarks" / "cuda"
@@ -37,21 +39,18 @@ def compile_cubin(source: str, architecture: str) -> bytes:
         return cubin.read_bytes()
 
 
-def opcodes(cubin: bytes) -> Counter[str]:
-    """How often each SASS opcode stands in a cubin; padding NOPs and the final self-branch are left out."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "in.cubin"
-        path.write_bytes(cubin)
-        command = [find_tool("nvdisasm"), "-c", str(path)]
-        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+def count_opcodes(sass: str) -> Counter[str]:
+    """How often each opcode stands in nvdisasm's text; padding NOPs and the final self-branch are left out."""
     # A line: /*0010*/  @!P0 IMAD.WIDE R2, ... ;
-    found = re.findall(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?\w+\s+)?([A-Z][A-Z0-9_.]*)", text, re.MULTILINE)
+    found = re.findall(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?\w+\s+)?([A-Z][A-Z0-9_.]*)", sass, re.MULTILINE)
     counts = Counter(opcode for opcode in found if opcode != "NOP")
     counts["BRA"] -= 1
     return +counts
 
 
-def difference(ours: Counter[str], theirs: Counter[str]) -> str:
-    """The opcodes that one has more of, as ``+2 LDG.E -1 IMAD``."""
-    changes = {name: ours[name] - theirs[name] for name in sorted(ours | theirs)}
-    return " ".join(f"{count:+d} {name}" for name, count in changes.items() if count) or "same opcodes"
+def difference(ours: bytes, theirs: bytes) -> str:
+    """Both instruction counts of two cubins, and the opcodes that ours has more or fewer of: ``+2 LDG.E -1 IMAD``."""
+    mine, other = count_opcodes(disassemble(ours)), count_opcodes(disassemble(theirs))
+    changes = {name: mine[name] - other[name] for name in sorted(mine | other)}
+    words = " ".join(f"{count:+d} {name}" for name, count in changes.items() if count) or "the same opcodes"
+    return f"{mine.total()} / {other.total()} SASS instructions; kdsl has {words}"

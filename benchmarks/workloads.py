@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.gpu import Argument, Gpu, f32, i32, pointer
+from benchmarks.gpu import Argument, Device, f32, i32, pointer
 
 Array = NDArray[Any]
 SEED_ELEMENTS = 1 << 22  # random numbers are slow to make: this many, repeated
@@ -27,7 +28,7 @@ class Buffer:
 
     @property
     def nbytes(self) -> int:
-        return int(np.prod(self.shape)) * np.dtype(self.dtype).itemsize
+        return math.prod(self.shape) * int(np.dtype(self.dtype).itemsize)
 
 
 @dataclass
@@ -47,16 +48,20 @@ class Workload:
     """Whether the two kernels must agree in every bit: there is no multiply and add that may be fused or not."""
 
 
-def upload(gpu: Gpu, host: Array) -> Buffer:
+def upload(gpu: Device, host: Array) -> Buffer:
     address = gpu.alloc(host.nbytes)
     gpu.write(address, host)
     return Buffer(address, None, host.shape, host.dtype)
 
 
-def output(gpu: Gpu, shape: tuple[int, ...], dtype: Any = np.float32, initial: Array | None = None) -> Buffer:
+def output(gpu: Device, shape: tuple[int, ...], dtype: Any = np.float32, initial: Array | None = None) -> Buffer:
     buffer = Buffer(0, initial, shape, dtype)
     buffer.address = gpu.alloc(buffer.nbytes)
     return buffer
+
+
+def ceil_div(n: int, d: int) -> int:
+    return -(-n // d)
 
 
 def random(n: int, low: float = 0.0, high: float = 1.0, seed: int = 0) -> Array:
@@ -78,15 +83,14 @@ def wrong(got: Array, expected: Array, bound: Any = 0.0) -> str | None:
     )
 
 
-def hello_constant(gpu: Gpu, example: ModuleType) -> Workload:
+def hello_constant(gpu: Device, example: ModuleType, n: int) -> Workload:
     out = output(gpu, (1,), np.int32)
     arguments = [pointer(out.address)]
     check = lambda outputs: wrong(outputs[0], example.reference())  # noqa: E731
     return Workload((1, 1, 1), (1, 1, 1), arguments, arguments, [out], check, launches=200, bit_equal=True)
 
 
-def vadd(gpu: Gpu, example: ModuleType) -> Workload:
-    n = 1 << 26
+def vadd(gpu: Device, example: ModuleType, n: int) -> Workload:
     a, b = random(n, seed=1), random(n, seed=2)
     on_device = [upload(gpu, a), upload(gpu, b)]
     c = output(gpu, (n,))
@@ -95,11 +99,13 @@ def vadd(gpu: Gpu, example: ModuleType) -> Workload:
     def check(outputs: list[Array]) -> str | None:
         return None if np.array_equal(outputs[0], example.reference(a, b)) else "differs from a + b"
 
-    return Workload((n // 256, 1, 1), (256, 1, 1), arguments, arguments, [c], check, bytes_moved=12 * n, bit_equal=True)
+    return Workload(
+        (ceil_div(n, 256), 1, 1), (256, 1, 1), arguments, arguments, [c], check, bytes_moved=12 * n, bit_equal=True
+    )
 
 
-def saxpy(gpu: Gpu, example: ModuleType) -> Workload:
-    n, a = 1 << 26, 2.5
+def saxpy(gpu: Device, example: ModuleType, n: int) -> Workload:
+    a = 2.5
     x, y = random(n, seed=1), random(n, seed=2)
     out = output(gpu, (n,), initial=y)
     arguments = [f32(a), pointer(upload(gpu, x).address), pointer(out.address), i32(n)]
@@ -112,8 +118,8 @@ def saxpy(gpu: Gpu, example: ModuleType) -> Workload:
     return Workload((grid, 1, 1), (256, 1, 1), arguments, arguments, [out], check, bytes_moved=12 * n)
 
 
-def reduction(gpu: Gpu, example: ModuleType) -> Workload:
-    n, block = 1 << 28, 256
+def reduction(gpu: Device, example: ModuleType, n: int) -> Workload:
+    block = 256
     blocks = gpu.multiprocessors * 8
     x = random(n)
     sums = output(gpu, (blocks,))
@@ -129,8 +135,8 @@ def reduction(gpu: Gpu, example: ModuleType) -> Workload:
     )
 
 
-def matmul(gpu: Gpu, example: ModuleType) -> Workload:
-    n, tile = 4096, example.TILE
+def matmul(gpu: Device, example: ModuleType, n: int) -> Workload:
+    tile = example.TILE
     a, b = random(n * n, seed=1).reshape(n, n), random(n * n, seed=2).reshape(n, n)
     da, db, dc = upload(gpu, a), upload(gpu, b), output(gpu, (n, n))
     theirs = [pointer(x.address) for x in (da, db, dc)] + [i32(n)] * 3
@@ -139,13 +145,12 @@ def matmul(gpu: Gpu, example: ModuleType) -> Workload:
         expected = example.reference(a, b)
         return wrong(outputs[0], expected, n * 2.0**-24 * expected)
 
-    grid = (n // tile, n // tile, 1)
+    grid = (ceil_div(n, tile), ceil_div(n, tile), 1)
     ours = array(da) + array(db) + array(dc)
     return Workload(grid, (tile, tile, 1), ours, theirs, [dc], check, flops=2 * n**3, launches=1)
 
 
-def transpose(gpu: Gpu, example: ModuleType) -> Workload:
-    n = 12288
+def transpose(gpu: Device, example: ModuleType, n: int) -> Workload:
     source = np.arange(n * n, dtype=np.int32).view(np.float32).reshape(n, n)  # every element another bit pattern
     on_device, out = upload(gpu, source), output(gpu, (n, n))
     theirs = [pointer(on_device.address), pointer(out.address), i32(n), i32(n)]
@@ -155,38 +160,38 @@ def transpose(gpu: Gpu, example: ModuleType) -> Workload:
         return None if same else "differs from the transpose"
 
     ours = array(on_device) + array(out)
-    grid, block = (n // 32, n // 32, 1), (32, 8, 1)
+    grid, block = (ceil_div(n, 32), ceil_div(n, 32), 1), (32, 8, 1)
     return Workload(grid, block, ours, theirs, [out], check, bytes_moved=8 * n * n, bit_equal=True)
 
 
-def histogram(gpu: Gpu, example: ModuleType) -> Workload:
-    n = 1 << 28
-    seed = np.clip(np.random.default_rng(0).normal(128, 30, SEED_ELEMENTS), 0, 255).astype(np.uint8)
+def histogram(gpu: Device, example: ModuleType, n: int) -> Workload:
+    seed = np.clip(np.random.default_rng(0).normal(128, 30, min(n, SEED_ELEMENTS)), 0, 255).astype(np.uint8)
     bins = output(gpu, (example.BINS,), np.int32)
     arguments = [pointer(upload(gpu, np.resize(seed, n)).address), pointer(bins.address), i32(n)]
-    check = lambda outputs: wrong(outputs[0], example.reference(seed) * (n // SEED_ELEMENTS))  # noqa: E731
+    check = lambda outputs: wrong(outputs[0], example.reference(seed) * (n // seed.size))  # noqa: E731
     blocks = gpu.multiprocessors * 8
     return Workload((blocks, 1, 1), (256, 1, 1), arguments, arguments, [bins], check, bytes_moved=n, bit_equal=True)
 
 
-def mandelbrot(gpu: Gpu, example: ModuleType) -> Workload:
-    n, limit = 8192, 256
+def mandelbrot(gpu: Device, example: ModuleType, n: int) -> Workload:
+    limit = 256
     # The upper edge is the real axis, so that the rows that NumPy can afford to check cross the whole set.
     left, top, pixel = -2.0, 0.0, 2.0 / n
     steps = output(gpu, (n, n), np.int32)
     scalars = [f32(left), f32(top), f32(pixel), i32(limit)]
 
     def check(outputs: list[Array]) -> str | None:
-        rows = 64
+        rows = min(64, n)  # all of them would take NumPy minutes
         return wrong(outputs[0][:rows], example.reference(rows, n, left, top, pixel, limit))
 
     ours = array(steps) + scalars
     theirs = [pointer(steps.address), i32(n), i32(n), *scalars]
-    return Workload((n // 32, n // 8, 1), (32, 8, 1), ours, theirs, [steps], check, launches=1, bit_equal=True)
+    grid, block = (ceil_div(n, 32), ceil_div(n, 8), 1), (32, 8, 1)
+    return Workload(grid, block, ours, theirs, [steps], check, launches=1, bit_equal=True)
 
 
-def black_scholes(gpu: Gpu, example: ModuleType) -> Workload:
-    n, rate, sigma = 1 << 24, 0.02, 0.3
+def black_scholes(gpu: Device, example: ModuleType, n: int) -> Workload:
+    rate, sigma = 0.02, 0.3
     inputs = random(n, 5, 30, seed=1), random(n, 1, 100, seed=2), random(n, 0.25, 10, seed=3)
     outputs = [output(gpu, (n,)), output(gpu, (n,))]
     arguments = [pointer(upload(gpu, x).address) for x in inputs] + [pointer(x.address) for x in outputs]
@@ -202,28 +207,29 @@ def black_scholes(gpu: Gpu, example: ModuleType) -> Workload:
     return Workload(grid, (256, 1, 1), arguments, arguments, outputs, check, bytes_moved=20 * n)
 
 
-def heat(gpu: Gpu, example: ModuleType) -> Workload:
-    n = 512
+def heat(gpu: Device, example: ModuleType, n: int) -> Workload:
     u = random(n**3).reshape(n, n, n)
     on_device, out = upload(gpu, u), output(gpu, (n, n, n), initial=u)
     theirs = [pointer(on_device.address), pointer(out.address), i32(n), i32(n), i32(n)]
 
     def check(outputs: list[Array]) -> str | None:
-        planes = 32  # in f64 the whole cube would take gigabytes
+        planes = min(32, n)  # in f64 the whole cube would take gigabytes
         return wrong(outputs[0][: planes - 1], example.reference(u[:planes])[:-1], 2.0**-20)
 
     ours = array(on_device) + array(out)
-    grid, block = (n // 32, n // 4, n // 2), (32, 4, 2)
+    grid, block = (ceil_div(n, 32), ceil_div(n, 4), ceil_div(n, 2)), (32, 4, 2)
     return Workload(grid, block, ours, theirs, [out], check, bytes_moved=8 * n**3)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A kernel of an example and its twin in benchmarks/cuda. ``judged``: it counts in mean and worst."""
+    """A kernel of an example and its twin in benchmarks/cuda. ``size``: what ``prepare`` takes on a GPU: elements, or
+    the length of an edge. ``judged``: it counts in mean and worst."""
 
     example: str
     kernel: str
-    prepare: Callable[[Gpu, ModuleType], Workload]
+    prepare: Callable[[Device, ModuleType, int], Workload]
+    size: int
     judged: bool = True
 
     @property
@@ -235,15 +241,15 @@ COMPARISONS = {
     c.twin: c
     for c in (
         # One thread: what is timed is the device's own start and end of a kernel.
-        Comparison("01_hello_constant", "hello", hello_constant, judged=False),
-        Comparison("02_vadd", "vadd", vadd),
-        Comparison("03_saxpy", "saxpy", saxpy),
-        Comparison("04_reduction", "block_sums", reduction),
-        Comparison("05_matmul_tiled", "matmul", matmul),
-        Comparison("06_transpose", "transpose", transpose),
-        Comparison("07_histogram", "histogram", histogram),
-        Comparison("08_mandelbrot", "mandelbrot", mandelbrot),
-        Comparison("09_black_scholes", "black_scholes", black_scholes),
-        Comparison("10_stencil3d", "heat", heat),
+        Comparison("01_hello_constant", "hello", hello_constant, 1, judged=False),
+        Comparison("02_vadd", "vadd", vadd, 1 << 26),
+        Comparison("03_saxpy", "saxpy", saxpy, 1 << 26),
+        Comparison("04_reduction", "block_sums", reduction, 1 << 28),
+        Comparison("05_matmul_tiled", "matmul", matmul, 4096),
+        Comparison("06_transpose", "transpose", transpose, 12288),
+        Comparison("07_histogram", "histogram", histogram, 1 << 28),
+        Comparison("08_mandelbrot", "mandelbrot", mandelbrot, 8192),
+        Comparison("09_black_scholes", "black_scholes", black_scholes, 1 << 24),
+        Comparison("10_stencil3d", "heat", heat, 512),
     )
 }

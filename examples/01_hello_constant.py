@@ -17,7 +17,7 @@ from kdsl import Ptr, cuda_module, i32, kernel
 @cuda_module
 class kernels:
     @kernel
-    def hello(out: Ptr[i32]):
+    def hello(out: Ptr[i32]) -> None:
         out[0] = 42
 
 
