@@ -24,6 +24,9 @@ from kdsl.source import CompileError
 Emitter = Callable[[Context, ir.IntrinsicCall, Sequence[llvm.Value]], Any]
 _EMITTERS: Mapping[str, Emitter] = {**INDEX, **WARP, **BITS}
 
+# What a libdevice function becomes may be newer than the oldest PTX of an architecture that has it.
+_PTX_VERSIONS = {"__nv_fast_tanhf": 70}
+
 _REGISTER = "llvm.nvvm.read.ptx.sreg."
 
 
@@ -66,6 +69,7 @@ def _libdevice(context: Context, call: ir.IntrinsicCall, lowering: Libdevice, ar
     name = _named(lowering.name, call)
     if context.options.fastmath and lowering.fast and call.bound:
         name = lowering.fast.get(call.bound, name)
+    context.require_ptx(_PTX_VERSIONS.get(name, 0))
     # The library was written before address spaces were inferred: its pointers are generic.
     operands = [_generic(context, a) for a in arguments]
     if not lowering.outputs:
