@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class Compilation:
     """The stages of one or more kernels that share a PTX module. A stage is computed when it is first read.
 
-    ``kernels`` names the entries; ``timeline`` holds the time of each stage. ``cubin``, ``sass`` and ``resources`` need ptxas
+    ``kernels`` names the entries; ``timeline`` holds the time of each stage. ``cubin``, ``sass`` and ``resources``
+    need ptxas
     (and nvdisasm): the error says what to install.
     """
 

@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, NoReturn, ParamSpec, overload
 
-from kdsl.backend import Backend, Launch
+from kdsl.backend import Backend
 from kdsl.compilation import Compilation, run_pipeline
 from kdsl.device import Devices
 from kdsl.frontend import Captured, KernelRequest, check_kernels, check_syntax, kernel_parameters
 from kdsl.ir.nodes import Options
 from kdsl.lang.types import I64, ArrayType, Type, as_type
-from kdsl.runtime.arguments import infer_type
-from kdsl.runtime.errors import ExtentError
-from kdsl.runtime.launch import Configured, ConfiguredCache, Launcher
+from kdsl.runtime.errors import ArgumentTypeError, ExtentError
+from kdsl.runtime.inference import infer_type
+from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_configured
 from kdsl.target import Target
 from kdsl.timeline import Timeline
 
@@ -27,21 +27,26 @@ DEVICES = Devices()
 
 
 def current_device() -> Backend:
-    """The device that kernels run on. The first call starts it: what `set_device` or KDSL_DEVICE says, else a GPU, else the emulator."""
+    """The device that kernels run on. The first call starts it: what `set_device` or KDSL_DEVICE says, else a GPU,
+    else the emulator.
+    """
     return DEVICES.selected or DEVICES.current(os.environ.get("KDSL_DEVICE"))
 
 
 def set_device(device: str | int) -> None:
     """Run kernels from now on on ``"cuda"``, ``"cuda:N"`` (or the number N) or ``"emulator"``.
 
-    Arrays stay on the device where they were made. ValueError for another name, RuntimeError if there is no such device.
+    Arrays stay on the device where they were made. ValueError for another name, RuntimeError if there is no such
+    device.
     """
     DEVICES.select(f"cuda:{device}" if isinstance(device, int) else device)
 
 
 @dataclass(frozen=True)
 class Specialization:
-    """A kernel compiled for parameter types and a device, and loaded there; good as long as what it captured stays bound."""
+    """A kernel compiled for parameter types and a device, and loaded there; good as long as what it captured stays
+    bound.
+    """
 
     compilation: Compilation
     backend: Backend
@@ -50,19 +55,57 @@ class Specialization:
 
     def is_current(self) -> bool:
         """Whether it is for the current device, and every captured name is bound to the object it was compiled with."""
-        return self.backend is DEVICES.selected and all(c.namespace.get(c.name) is c.value for c in self.captured)
+        if self.backend is not DEVICES.selected:
+            return False
+        # Why a loop and not all()? This runs on each launch, and a generator costs more than the tests.
+        for captured in self.captured:  # noqa: SIM110
+            if captured.namespace.get(captured.name) is not captured.value:
+                return False
+        return True
+
+
+class ConfiguredKernel(Generic[P]):
+    """A kernel with its launch configuration, ``k[grid, block]``: call it with the kernel's arguments."""
+
+    __slots__ = ("_bound", "_specialization", "config", "kernel")
+
+    def __init__(self, kernel: Kernel[P], config: LaunchConfig) -> None:
+        self.kernel = kernel
+        self.config = config
+        self._specialization: Specialization | None = None
+        self._bound: Callable[..., None] | None = None
+
+    def __call__(self, *arguments: P.args, **keywords: P.kwargs) -> None:
+        ready = self._specialization
+        if ready is None or not ready.is_current():
+            ready = self.kernel.specialize(arguments, keywords)
+            bound = ready.launcher.bind(self.config)
+            # Only a kernel with annotations may skip this next time: another's types depend on the arguments.
+            if self.kernel.is_annotated:
+                self._specialization, self._bound = ready, bound
+        else:
+            bound = self._bound
+            assert bound is not None
+        try:
+            bound(*arguments, **keywords)
+        except ExtentError:
+            self.kernel.specialize(arguments, keywords, wide=True).launcher.bind(self.config)(*arguments, **keywords)
+
+    def __repr__(self) -> str:
+        return f"{self.kernel!r}[{self.config.grid}, {self.config.block}]"
 
 
 class Kernel(Generic[P]):
-    """A kernel. ``k[grid, block](...)`` launches it; `check` and `compile` need no device. Made by the `kernel` decorator."""
+    """A kernel. ``k[grid, block](...)`` launches it; `check` and `compile` need no device. Made by the `kernel`
+    decorator.
+    """
 
     def __init__(self, function: Callable[P, object], options: Options) -> None:
         functools.update_wrapper(self, function)
         self.function = function
         self.options = options
-        self._configured = ConfiguredCache(self)
+        self._configurations = Configurations(lambda config: ConfiguredKernel(self, config))
         self._specializations: dict[tuple[object, ...], Specialization] = {}
-        self._latest: Specialization | None = None
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
@@ -74,25 +117,32 @@ class Kernel(Generic[P]):
 
     @functools.cached_property
     def parameters(self) -> tuple[tuple[str, Type | None], ...]:
-        """Name and annotated type of each parameter; None where there is no annotation. CompileError for an annotation that is no type."""
+        """Name and annotated type of each parameter; None where there is no annotation. CompileError for an
+        annotation that is no type.
+        """
         return kernel_parameters(self.function)
 
     @property
     def is_annotated(self) -> bool:
-        """Whether every parameter has a type. A kernel of which one has not is specialised on its arguments at each launch."""
+        """Whether every parameter has a type. A kernel of which one has not is specialised on its arguments at each
+        launch.
+        """
         return all(type is not None for _, type in self.parameters)
 
-    def __getitem__(self, configuration: Any) -> Configured[P]:
-        """The kernel with a launch configuration: ``[grid, block]``, ``[grid, block, stream, shared_bytes]`` or ``[LaunchConfig(...)]``."""
-        return self._configured[configuration]
+    def __getitem__(self, configuration: Any) -> ConfiguredKernel[P]:
+        """The kernel with a launch configuration: ``[grid, block]``, ``[grid, block, stream, shared_bytes]`` or
+        ``[LaunchConfig(...)]``.
+        """
+        configured: ConfiguredKernel[P] = self._configurations.configured(configuration)
+        return configured
 
     def __call__(self, *arguments: P.args, **keywords: P.kwargs) -> NoReturn:
-        raise TypeError(
-            f"{self.name} is a kernel: say how many threads run it, as in {self.name}[grid, block]({', '.join(n for n, _ in self.parameters)})"
-        )
+        raise not_configured(self.name, arguments)
 
     def check(self) -> None:
-        """Raise a CompileError with every mistake in the kernel; of an unannotated kernel only syntax and names can be checked."""
+        """Raise a CompileError with every mistake in the kernel; of an unannotated kernel only syntax and names can
+        be checked.
+        """
         if self.is_annotated:
             check_kernels([self.request(None)])
         else:
@@ -102,42 +152,35 @@ class Kernel(Generic[P]):
         """The stages of this kernel alone: see `kdsl.compile`."""
         return compile(self, target=target, signature=signature)
 
-    def request(self, types: Sequence[Type] | None, options: Options | None = None, name: str | None = None) -> KernelRequest:
+    def request(
+        self, types: Sequence[Type] | None, options: Options | None = None, name: str | None = None
+    ) -> KernelRequest:
         """What the frontend is asked for; ``types`` are all parameters' types, None where the annotations say them."""
         return KernelRequest(self.function, None if types is None else tuple(types), options or self.options, name)
 
-    def launch(self, launch: Launch, arguments: tuple[Any, ...]) -> None:
-        """Enqueue one launch; compile and load first what is not there yet. `Configured` calls it."""
-        ready = self._latest
-        if ready is None or not ready.is_current():
-            ready = self._specialize(arguments, wide=False)
-        try:
-            ready.launcher.launch(launch, arguments)
-        except ExtentError:
-            self._specialize(arguments, wide=True).launcher.launch(launch, arguments)
-
-    def _specialize(self, arguments: tuple[Any, ...], *, wide: bool) -> Specialization:
-        """The specialisation for these arguments; ``wide`` is the variant with 64-bit extents."""
+    def specialize(
+        self, arguments: Sequence[Any], keywords: Mapping[str, Any], *, wide: bool = False
+    ) -> Specialization:
+        """The kernel compiled for these arguments' types and loaded on the current device; ``wide`` is the variant
+        with 64-bit extents.
+        """
         backend = current_device()
-        types = self._types(arguments, wide)
+        types = self._types(arguments, keywords, wide)
         with self._lock:
             found = self._specializations.get((backend, types))
             if found is None or not found.is_current():
-                found = self._build(backend, types)
-                self._specializations[backend, types] = found
-            # Only a fully annotated kernel may skip this on its next launch: another's types depend on the arguments.
-            self._latest = found if self.is_annotated and not wide else None
+                found = self._specializations[backend, types] = self._build(backend, types)
         return found
 
-    def _types(self, arguments: tuple[Any, ...], wide: bool) -> tuple[Type, ...]:
-        if not self.is_annotated and len(arguments) != len(self.parameters):
-            names = ", ".join(name for name, _ in self.parameters)
-            raise TypeError(f"{self.name}() takes {len(self.parameters)} arguments ({names}), got {len(arguments)}")
-        types = [
-            type if type is not None else infer_type(self.name, name, arguments[index])
-            for index, (name, type) in enumerate(self.parameters)
-        ]
-        return tuple(replace(t, index=I64) if wide and isinstance(t, ArrayType) else t for t in types)
+    def _types(self, arguments: Sequence[Any], keywords: Mapping[str, Any], wide: bool) -> tuple[Type, ...]:
+        given = dict(zip((name for name, _ in self.parameters), arguments, strict=False)) | dict(keywords)
+        types = []
+        for name, type in self.parameters:
+            if type is None and name not in given:
+                raise ArgumentTypeError(f"{self.name}: argument `{name}` is missing")
+            found = type if type is not None else infer_type(self.name, name, given[name])
+            types.append(replace(found, index=I64) if wide and isinstance(found, ArrayType) else found)
+        return tuple(types)
 
     def _build(self, backend: Backend, types: tuple[Type, ...]) -> Specialization:
         compilation = run_pipeline([self.request(types)], Target.parse(backend.target), DEVICES.timeline)
@@ -173,11 +216,15 @@ def kernel(
     launch_bounds: tuple[int, int] | tuple[int] | int | None = None,
 ) -> Callable[[Callable[P, object]], Kernel[P]]: ...
 def kernel(function: Any = None, /, **options: Any) -> Any:
-    """Make a function a kernel: ``@kernel`` or ``@kernel(restrict=True, launch_bounds=(256, 2))``. Nothing is compiled yet.
+    """Make a function a kernel: ``@kernel`` or ``@kernel(restrict=True, launch_bounds=(256, 2))``. Nothing is
+    compiled yet.
 
-    ``fmad``: multiply and add may contract to fma. ``fastmath``: approximate division, square root and functions, denormals
-    flushed. ``asserts``: keep ``assert``. ``restrict``: no two pointer or array parameters overlap, as C's ``__restrict__``.
-    ``launch_bounds``: threads of the largest block, and how many blocks should fit on an SM. TypeError for anything else.
+    ``fmad``: multiply and add may contract to fma. ``fastmath``: approximate division, square root and functions,
+    denormals
+    flushed. ``asserts``: keep ``assert``. ``restrict``: no two pointer or array parameters overlap, as C's
+    ``__restrict__``.
+    ``launch_bounds``: threads of the largest block, and how many blocks should fit on an SM. TypeError for anything
+    else.
     """
     checked = _checked_options(options)
     return _decorate(function, checked) if function is not None else lambda f: _decorate(f, checked)
@@ -242,7 +289,9 @@ def _signature(kernel: Kernel[Any], signature: Any) -> tuple[Type, ...] | None:
         # A full signature may repeat the annotated parameters; a short one names only the others.
         names = [n for n, _ in kernel.parameters] if len(listed) == len(kernel.parameters) else missing
         if len(listed) not in (0, len(names)):
-            raise TypeError(f"{kernel.name}: signature has {len(listed)} types for {len(names)} parameters ({', '.join(names)})")
+            raise TypeError(
+                f"{kernel.name}: signature has {len(listed)} types for {len(names)} parameters ({', '.join(names)})"
+            )
         given = dict(zip(names, listed, strict=False))
     unknown = [name for name in given if name not in dict(kernel.parameters)]
     if unknown:
@@ -252,7 +301,9 @@ def _signature(kernel: Kernel[Any], signature: Any) -> tuple[Type, ...] | None:
         raise TypeError(
             f"{kernel.name}: parameter {lacking[0]!r} has no annotation; say its type, as in signature={{{lacking[0]!r}: Ptr[f32]}}"
         )
-    return tuple(as_type(given[name]) if name in given else type for name, type in kernel.parameters if type or name in given)
+    return tuple(
+        as_type(given[name]) if name in given else type for name, type in kernel.parameters if type or name in given
+    )
 
 
 def start_trace() -> Timeline:

@@ -40,7 +40,10 @@ def run(timeline: Timeline) -> bool:
         example[grid, 256](a, b, c, ELEMENTS)
     elapsed = perf_counter() - start
     print(f"ran on: {device.description}")
-    print(f"{grid} blocks of 256 threads over {ELEMENTS} elements, {elapsed * 1e3:.1f} ms with copies to and from the device")
+    print(
+        f"{grid} blocks of 256 threads over {ELEMENTS} elements, {elapsed * 1e3:.1f} ms with copies to and from the
+        device"
+    )
     print("\nstage times\n" + compilation.timeline.render())
     wrong = np.flatnonzero(c != a + b)
     if len(wrong):

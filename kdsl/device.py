@@ -29,7 +29,9 @@ class Devices:
         return self._current
 
     def current(self, preference: str | None) -> Backend:
-        """The current device; the first call chooses it: ``preference``, else a GPU, else the emulator, said once on stderr."""
+        """The current device; the first call chooses it: ``preference``, else a GPU, else the emulator, said once on
+        stderr.
+        """
         if self._current is None:
             with self._lock:
                 if self._current is None:

@@ -31,7 +31,11 @@ def packages() -> Iterable[Finding]:
         try:
             yield True, name, metadata.version(name)
         except metadata.PackageNotFoundError:
-            remedy = "no CUDA on macOS: kernels run on the emulator" if platform.system() == "Darwin" else f"pip install {name}"
+            remedy = (
+                "no CUDA on macOS: kernels run on the emulator"
+                if platform.system() == "Darwin"
+                else f"pip install {name}"
+            )
             yield False, name, remedy
 
 
@@ -46,8 +50,10 @@ def libdevice() -> Iterable[Finding]:
     from kdsl.codegen.libdevice import find
 
     path = find()
-    remedy = "there is no wheel for macOS: math.sin and its like are compile errors" if platform.system() == "Darwin" else (
-        "pip install nvidia-nvvm (needed by math.sin and its like)"
+    remedy = (
+        "there is no wheel for macOS: math.sin and its like are compile errors"
+        if platform.system() == "Darwin"
+        else ("pip install nvidia-nvvm (needed by math.sin and its like)")
     )
     yield path is not None, "libdevice", str(path) if path else remedy
 

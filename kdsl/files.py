@@ -62,7 +62,9 @@ def user_traceback(error: BaseException, path: Path) -> str:
 
 
 def kernels_of(module: ModuleType) -> dict[str, Kernel]:
-    """Every kernel that the file defines itself, by name, those in ``@cuda_module`` classes as ``class.name``; in source order."""
+    """Every kernel that the file defines itself, by name, those in ``@cuda_module`` classes as ``class.name``; in
+    source order.
+    """
     found: dict[str, Kernel] = {}
     for name, value in vars(module).items():
         if isinstance(value, Kernel) and value.function.__module__ == module.__name__:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from kdsl.backend import Backend, Launch
+from kdsl.backend import Backend
 from kdsl.compilation import Compilation
 from kdsl.compiler import Kernel, build_launcher, compile, current_device
 from kdsl.lang.types import Type
-from kdsl.runtime.launch import Configured, ConfiguredCache, Launcher
+from kdsl.runtime.launch import Configurations, Launcher, not_configured
 
 
 class LoadedModule:
@@ -25,7 +26,8 @@ class LoadedModule:
 
 
 def load_module(image: str | Path | bytes) -> LoadedModule:
-    """Load PTX, a cubin or a fatbin onto the current device: a path, or the bytes themselves. The emulator takes PTX only.
+    """Load PTX, a cubin or a fatbin onto the current device: a path, or the bytes themselves. The emulator takes PTX
+    only.
 
     OSError if the file cannot be read, DeviceError if the device refuses it.
     """
@@ -38,24 +40,19 @@ def load_module(image: str | Path | bytes) -> LoadedModule:
 class LoadedKernel:
     """A kernel of a loaded module; ``k[grid, block](...)`` launches it, always on the module's device."""
 
-    def __init__(self, kernel: Kernel[Any], launcher: Launcher) -> None:
-        self.kernel = kernel
-        self.name = kernel.name
-        self._launcher = launcher
-        self._configured = ConfiguredCache(self)
+    def __init__(self, name: str, launcher: Launcher) -> None:
+        self.name = name
+        self._configurations = Configurations(launcher.bind)
 
-    def __getitem__(self, configuration: Any) -> Configured[Any]:
-        return self._configured[configuration]
+    def __getitem__(self, configuration: Any) -> Callable[..., None]:
+        launch: Callable[..., None] = self._configurations.configured(configuration)
+        return launch
 
-    def __call__(self, *arguments: Any) -> None:
-        self.kernel(*arguments)
+    def __call__(self, *arguments: Any) -> NoReturn:
+        raise not_configured(self.name, arguments)
 
     def __repr__(self) -> str:
         return f"<loaded kernel {self.name}>"
-
-    def launch(self, launch: Launch, arguments: tuple[Any, ...]) -> None:
-        """Enqueue one launch. `Configured` calls it."""
-        self._launcher.launch(launch, arguments)
 
 
 class LoadedKernels:
@@ -91,7 +88,9 @@ class KernelModule:
         return compile(self.kernels, target=target)
 
     def load(self) -> LoadedKernels:
-        """Compile every kernel into one module and load it onto the current device. CompileError holds all mistakes in any of them."""
+        """Compile every kernel into one module and load it onto the current device. CompileError holds all mistakes
+        in any of them.
+        """
         backend = current_device()
         compilation = self.compile(backend.target)
         module = backend.load(compilation.ptx.encode())
@@ -99,11 +98,12 @@ class KernelModule:
         for kernel, tree in zip(self.kernels, compilation.tree.kernels, strict=True):
             types = tuple(parameter.type for parameter in tree.parameters)
             launcher = build_launcher(backend, module, kernel.name, tree.name, kernel.parameters, types, tree.written)
-            loaded[kernel.name] = LoadedKernel(kernel, launcher)
+            loaded[kernel.name] = LoadedKernel(kernel.name, launcher)
         return LoadedKernels(loaded)
 
     def from_module(self, module: LoadedModule) -> LoadedKernels:
-        """Give the entries of a module that any compiler made the types of this class's kernels; their bodies are not used.
+        """Give the entries of a module that any compiler made the types of this class's kernels; their bodies are not
+        used.
 
         Every parameter needs an annotation. KeyError if the module lacks an entry of that name.
         """
@@ -111,8 +111,10 @@ class KernelModule:
         for kernel in self.kernels:
             types = _annotated(kernel)
             # What the foreign code writes is not known, so every array is copied back.
-            launcher = build_launcher(module.backend, module.handle, kernel.name, kernel.name, kernel.parameters, types, None)
-            loaded[kernel.name] = LoadedKernel(kernel, launcher)
+            launcher = build_launcher(
+                module.backend, module.handle, kernel.name, kernel.name, kernel.parameters, types, None
+            )
+            loaded[kernel.name] = LoadedKernel(kernel.name, launcher)
         return LoadedKernels(loaded)
 
 
@@ -124,7 +126,9 @@ def _annotated(kernel: Kernel[Any]) -> tuple[Type, ...]:
 
 
 def cuda_module(cls: type) -> KernelModule:
-    """Group the ``@kernel`` functions of a class into one module: ``kernels.load()`` compiles and loads them together."""
+    """Group the ``@kernel`` functions of a class into one module: ``kernels.load()`` compiles and loads them
+    together.
+    """
     if not isinstance(cls, type):
         raise TypeError(f"@cuda_module takes a class, got {cls!r}")
     kernels = tuple(value for value in vars(cls).values() if isinstance(value, Kernel))

@@ -9,7 +9,7 @@ import numpy as np
 
 from kdsl.backend import Backend
 from kdsl.lang.types import I32, U64, ArrayType, PointerType, ScalarType, Type
-from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, ArgumentValueError
+from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, ExtentError
 from kdsl.runtime.interface import NotOnDevice, device_view
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.scalars import packable, shown
@@ -211,7 +211,7 @@ def _check_narrow(parameter: Parameter, found: ArrayArgument) -> None:
         furthest = 0
     if furthest >= 2**31 - 1 or max(found.shape, default=0) > 2**31 - 1:
         raise parameter.error(
-            ArgumentValueError,
+            ExtentError,
             f"an array of shape {found.shape}, whose offsets do not fit 32 bits",
             "compile the kernel's 64-bit variant (an Array with i64 extents), or pass a smaller part",
         )

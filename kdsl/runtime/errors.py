@@ -18,6 +18,10 @@ class ArgumentValueError(ArgumentError, ValueError):
     """The argument is of the right kind, but its value, layout or place does not fit."""
 
 
+class ExtentError(ArgumentValueError):
+    """An array's offsets do not fit the 32-bit extents of this variant of the kernel; the 64-bit variant takes it."""
+
+
 class LaunchConfigError(Exception):
     """A grid, block, or another part of a launch's configuration is not possible."""
 

@@ -1,0 +1,77 @@
+"""The type that an argument gives to a parameter without an annotation."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from kdsl.lang.types import F32, I32, I64, SCALARS, U64, ArrayType, ScalarType, Type, as_type, boolean
+from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
+from kdsl.runtime.interface import NotOnDevice, device_view
+from kdsl.runtime.memory import DeviceArray
+from kdsl.runtime.scalars import shown
+
+MOST_DIMENSIONS = 4
+
+
+def infer_type(kernel: str, name: str, value: Any) -> Type:
+    """Arrays give their dtype, rank and layout; Python numbers what a variable bound to such a literal has; NumPy
+    scalars their own type.
+
+    ArgumentTypeError for anything else.
+    """
+    where = f"{kernel}: argument `{name}`"
+    if isinstance(value, DeviceArray):
+        return _array(where, value.layout.type, value.ndim, strided=False)
+    if isinstance(value, np.ndarray):
+        return _array(where, _scalar(where, value.dtype), value.ndim, strided=not value.flags.c_contiguous)
+    if isinstance(value, np.generic):
+        return _scalar(where, value.dtype)
+    if isinstance(value, bool):
+        return boolean
+    if isinstance(value, float):
+        return F32
+    if hasattr(value, "__index__"):
+        return _integer(where, operator.index(value))
+    return _foreign(where, value)
+
+
+def _integer(where: str, value: int) -> ScalarType:
+    for type in (I32, I64, U64):
+        if type.minimum <= value <= type.maximum:
+            return type
+    raise ArgumentValueError(f"{where} is {value}, which no integer type of 64 bits holds")
+
+
+def _foreign(where: str, value: Any) -> Type:
+    try:
+        view = device_view(value)
+    except NotOnDevice as error:
+        raise ArgumentTypeError(f"{where} is {shown(value)}: it {error}") from None
+    if view is None:
+        raise ArgumentTypeError(
+            f"{where} is {shown(value)}, which gives no type; pass an array or a number, or annotate the parameter"
+        )
+    if view.type is None:
+        raise ArgumentTypeError(f"{where} has the dtype {view.dtype}, which kernels do not have")
+    return _array(where, view.type, len(view.shape), strided=view.strides is not None)
+
+
+def _array(where: str, element: ScalarType, ndim: int, *, strided: bool) -> ArrayType:
+    if not 1 <= ndim <= MOST_DIMENSIONS:
+        fix = "pass a.reshape(1)" if ndim == 0 else f"at most {MOST_DIMENSIONS} are supported: reshape it"
+        raise ArgumentValueError(f"{where} is an array with {ndim} dimensions; {fix}")
+    return ArrayType(element, ndim, strided=strided)
+
+
+def _scalar(where: str, dtype: np.dtype[Any]) -> ScalarType:
+    try:
+        type = as_type(dtype)
+    except TypeError:
+        raise ArgumentTypeError(
+            f"{where} has the dtype {dtype}, which kernels do not have; they have {', '.join(SCALARS)}"
+        ) from None
+    assert isinstance(type, ScalarType)
+    return type
