@@ -67,7 +67,10 @@ def cuda_python_packed(setting: Setting) -> Loop:
 
 
 def cuda_core(setting: Setting) -> Loop:
-    from cuda.core import Device, LaunchConfig, ObjectCode, launch
+    try:
+        from cuda.core import Device, LaunchConfig, ObjectCode, launch
+    except ImportError:  # before cuda.core 1.0
+        from cuda.core.experimental import Device, LaunchConfig, ObjectCode, launch
 
     device = Device(0)
     device.set_current()
