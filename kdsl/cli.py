@@ -31,18 +31,15 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--trace", is_flag=True, help="Print the host's timeline, with every device call.")
+@click.option("--trace", is_flag=True, help="Print every device call in the timeline too.")
 @click.option("--device", help="cuda, cuda:N or emulator.")
 def demo(trace: bool, device: str | None) -> None:
     """Add a million floats, show the kernel, its PTX and the time of each stage, and check the result."""
     from kdsl.demo import run  # start-up cost: the other commands do not need the example
 
+    timeline = start_trace(calls=trace)
     _choose(device)
-    timeline = start_trace()
-    verified = run(timeline)
-    if trace:
-        click.echo("\ntimeline\n" + timeline.render())
-    sys.exit(0 if verified else 1)
+    sys.exit(0 if run(timeline) else 1)
 
 
 @main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -54,8 +51,8 @@ def run(file: Path, arguments: tuple[str, ...], trace: bool, device: str | None)
     """Run FILE as a program, with ARGUMENTS; errors in its kernels are shown without a traceback."""
     if not file.is_file():
         raise Failure(f"{file}: no such file")
+    timeline = start_trace(calls=True) if trace else None
     _choose(device)
-    timeline = start_trace() if trace else None
     sys.argv = [str(file), *arguments]
     sys.path.insert(0, str(file.resolve().parent))
     try:

@@ -299,13 +299,14 @@ def _signature(kernel: Kernel[Any], signature: Any) -> tuple[Type, ...] | None:
     lacking = [name for name in missing if name not in given]
     if lacking:
         raise TypeError(
-            f"{kernel.name}: parameter {lacking[0]!r} has no annotation; say its type, as in signature={{{lacking[0]!r}: Ptr[f32]}}"
+            f"{kernel.name}: parameter {lacking[0]!r} has no annotation; say its type, as in "
+            f"signature={{{lacking[0]!r}: Ptr[f32]}}"
         )
     return tuple(
         as_type(given[name]) if name in given else type for name, type in kernel.parameters if type or name in given
     )
 
 
-def start_trace() -> Timeline:
-    """Record every stage and device call of this process from now on."""
-    return DEVICES.trace()
+def start_trace(*, calls: bool) -> Timeline:
+    """Record every stage of this process from now on; with ``calls`` also each call of the devices started after this."""
+    return DEVICES.trace(calls=calls)

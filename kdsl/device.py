@@ -17,10 +17,12 @@ class Devices:
         self._started: dict[str, Backend] = {}
         self._current: Backend | None = None
         self.timeline: Timeline | None = None
+        self.trace_calls = False
 
-    def trace(self) -> Timeline:
-        """Record what devices started from now on do, and every compilation."""
+    def trace(self, *, calls: bool) -> Timeline:
+        """Record every compilation; with ``calls`` also what devices started from now on are asked to do."""
         self.timeline = self.timeline or Timeline()
+        self.trace_calls = calls
         return self.timeline
 
     @property
