@@ -39,7 +39,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Where a program and the reference part. ``expected`` is bits, None for "some NaN"; ``got`` is bits or an error."""
+    """Where a program and the reference part. ``expected`` is bits, None for "some NaN"; ``got`` bits or an error."""
 
     case: Case
     lane: int

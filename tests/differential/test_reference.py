@@ -14,8 +14,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from . import generate, generate_statements, ieee, reference, render, semantics, typing_rules, values
+from . import generate, generate_statements, ieee, parse, reference, render, semantics, typing_rules, values
 from . import program as p
+from .semantics_rows import FLOAT_POWERS, ROWS, Row
 from .typing_rules import TYPES, Scalar
 
 NUMPY = {ieee.HALF: np.float16, ieee.BFLOAT: ml_dtypes.bfloat16, ieee.SINGLE: np.float32, ieee.DOUBLE: np.float64}
@@ -203,3 +204,27 @@ def test_generated_programs_are_well_typed_python_and_the_same_for_the_same_seed
     tree = ast.parse(render.module(programs))
     group = next(node for node in tree.body if isinstance(node, ast.ClassDef))
     assert [node.name for node in group.body if isinstance(node, ast.FunctionDef)] == [f"p{i}" for i in range(60)]
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row not in FLOAT_POWERS], ids=lambda row: row.name)
+def test_hand_computed_results(row: Row) -> None:
+    """The reference against the table that the compiler is held to as well."""
+    source = row.code if "\n" in row.code else f"r = {row.code}"
+    names, output = row.types.split()[:-1], row.types.split()[-1]
+    inputs = tuple(zip("abc", names, strict=False))
+    run = reference.evaluator(p.Program(inputs, parse.statements(source), p.Name("r"), output))
+    for case in row.cases:
+        *given, want = (
+            number if not TYPES[t].is_float else ieee.convert(float(number), TYPES[t].format)
+            for number, t in zip(case, (*names, output), strict=True)
+        )
+        assert semantics.bits(run(given), TYPES[output]) == semantics.bits(want, TYPES[output]), case
+
+
+@pytest.mark.parametrize("make", [generate.expression_program, generate_statements.statement_program])
+def test_rendered_programs_parse_back(make: Callable[[Random], p.Program]) -> None:
+    for seed in range(40):
+        program = make(Random(seed))
+        rendered = "\n".join(render.block(program.body, 0, kernel=False))
+        assert parse.statements(rendered) == program.body
+        assert parse.expression(ast.parse(render.expression(program.result), mode="eval").body) == program.result
