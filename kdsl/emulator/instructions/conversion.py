@@ -104,6 +104,7 @@ def _round_integer(values: Array, result: str, mode: str) -> Array:
         # Why halves? 2**64, the nearest f64 of the largest u64, is not a 64-bit integer; differences wrap to the right one.
         half = (nearest * 0.5).astype(np.int64 if values.dtype.kind == "i" else np.uint64)
         error = (values.view(np.int64) - (half.view(np.int64) << 1)).astype(np.float64)
+        error[np.abs(nearest) < 2.0**53] = 0  # exact, and odd ones have no half
     if result != "f64":
         return narrow(to_odd(nearest, error), result, mode)
     # An f64 is 0, or at least 1 and far from its range's ends, so a step of one bit is a step of one ulp.
