@@ -65,7 +65,8 @@ class ScalarType:
         if self.name == "bf16":
             import ml_dtypes  # start-up cost: only kernels with bf16 need it
 
-            return np.dtype(ml_dtypes.bfloat16)
+            bfloat: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+            return bfloat
         kind = {"bool": "?", "signed": "i", "unsigned": "u", "float": "f"}[self.kind.value]
         return np.dtype(kind if kind == "?" else f"{kind}{self.size}")
 

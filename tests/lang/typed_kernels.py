@@ -1,0 +1,106 @@
+"""Ordinary kernels, as users write them: a type checker must have nothing to say about them (see test_typing.py)."""
+
+from __future__ import annotations
+
+import math
+
+import kdsl
+from kdsl import (
+    FULL_MASK,
+    Array,
+    Ptr,
+    active_mask,
+    all_sync,
+    any_sync,
+    atomic,
+    ballot_sync,
+    bitcast,
+    block_dim,
+    block_idx,
+    f32,
+    f64,
+    fast,
+    fence,
+    fma,
+    grid,
+    grid_dim,
+    gridsize,
+    i32,
+    i64,
+    kernel,
+    lane_id,
+    local,
+    rsqrt,
+    shared,
+    shfl_down_sync,
+    shfl_sync,
+    shfl_up_sync,
+    shfl_xor_sync,
+    sync_threads,
+    sync_threads_and,
+    sync_threads_count,
+    sync_threads_or,
+    sync_warp,
+    thread_idx,
+    u32,
+    warp_id,
+    warp_size,
+)
+
+
+@kernel
+def saxpy(a: f32, x: Ptr[f32], y: Ptr[f32], n: i32) -> None:
+    for i in range(grid(1), n, gridsize(1)):
+        y[i] = a * x[i] + y[i]
+
+
+@kernel
+def transpose(source: Array[f32, 2], target: Array[f32, 2]) -> None:
+    tile = shared.array((32, 33), f32)
+    x, y = grid(2)
+    if x < source.shape[1] and y < source.shape[0]:
+        tile[thread_idx.y, thread_idx.x] = source[y, x]
+    sync_threads()
+    target[x, y] = tile[thread_idx.x, thread_idx.y]
+
+
+@kernel
+def reduce(x: Ptr[f64], out: Ptr[f64], n: i32) -> None:
+    total = 0.0
+    for i in range(block_idx.x * block_dim.x + thread_idx.x, n, grid_dim.x * block_dim.x):
+        total += x[i]
+    offset = warp_size // 2
+    while offset > 0:
+        total += shfl_down_sync(FULL_MASK, total, u32(offset))
+        offset //= 2
+    if lane_id() == 0:
+        atomic.add(out, 0, total)
+
+
+@kernel
+def warps(out: Ptr[i32], bits: Ptr[u32]) -> None:
+    lane = lane_id()
+    even = lane % 2 == 0
+    value = shfl_sync(FULL_MASK, lane, 3) + shfl_up_sync(FULL_MASK, lane, 1) + shfl_xor_sync(FULL_MASK, lane, 1, 16)
+    if all_sync(FULL_MASK, even) or any_sync(active_mask(), even):
+        bits[warp_id()] = ballot_sync(FULL_MASK, even)
+    sync_warp()
+    fence("block")
+    many = sync_threads_count(even)
+    if sync_threads_and(even) or sync_threads_or(even):
+        many += 1
+    out[thread_idx.x] = value + many
+
+
+@kernel
+def numbers(x: Ptr[f32], counts: Ptr[i32]) -> None:
+    i = grid(1)
+    scratch = local.array(4, f32)
+    scratch[0] = math.sqrt(x[i]) + rsqrt(x[i]) + fma(x[i], 2.0, 1.0) + fast.sin(x[i]) * math.pi
+    sine, cosine = kdsl.math.sincos(x[i])
+    fraction, exponent = math.frexp(sine)
+    scratch[1] = math.ldexp(fraction, exponent) + cosine
+    x[i] = scratch[0] + scratch[1]
+    counts[i] = kdsl.math.popc(bitcast(x[i], u32)) + kdsl.math.float2int_rn(x[i])
+    old = atomic.cas(counts, i, 0, 1)
+    counts[i] = atomic.exch(counts, i, old) + atomic.max(counts, i, i32(i64(7)))
