@@ -1,0 +1,281 @@
+"""Expressions: one `match` over the tree's nodes, each evaluated once, in Python's order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+from llvmlite import ir as llvm
+
+from kdsl.codegen import arithmetic, memory
+from kdsl.codegen.atomics import emit_atomic
+from kdsl.codegen.context import Context
+from kdsl.codegen.conversions import cast
+from kdsl.codegen.debug_info import Locations
+from kdsl.codegen.intrinsics import emit_intrinsic
+from kdsl.codegen.ranges import Interval, Ranges, is_grid_index, is_grid_product
+from kdsl.codegen.types import constant, llvm_type, memory_type
+from kdsl.codegen.walk import operands
+from kdsl.ir import nodes as ir
+from kdsl.ir.nodes import BinaryOp
+from kdsl.lang.types import ArrayType, PointerType, ScalarType, Space, Type
+from kdsl.source import Span
+
+_SHIFTS = (BinaryOp.SHL, BinaryOp.SHR)
+_CHAIN = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL)
+_COSTLY = (BinaryOp.FLOORDIV, BinaryOp.MOD, BinaryOp.POW, BinaryOp.DIV)
+
+
+@dataclass(slots=True)
+class Expressions:
+    """Lowers the expressions of one function. ``variables`` holds the allocas of locals, ``values`` unassigned parameters."""
+
+    context: Context
+    function: ir.Function
+    ranges: Ranges
+    functions: Mapping[str, llvm.Function]
+    locations: Locations
+    variables: dict[int, llvm.Value] = field(default_factory=dict)
+    values: dict[int, llvm.Value] = field(default_factory=dict)
+    arrays: dict[int, llvm.Value] = field(default_factory=dict)
+
+    @property
+    def builder(self) -> llvm.IRBuilder:
+        return self.context.builder
+
+    def locate(self, span: Span) -> None:
+        """What is built next comes from ``span``."""
+        self.builder.debug_metadata = self.locations.at(span)
+
+    def value(self, e: ir.Expr) -> Any:
+        """The value of an expression in registers."""
+        match e:
+            case ir.Const():
+                return self._constant(e)
+            case ir.Read():
+                return self._read(e)
+            case ir.AssignExpr():
+                return self.assign(e.local, self.value(e.value), e.span)
+            case ir.Binary():
+                return self._binary(e, self.value(e.left), self.value(e.right), index=False)
+            case ir.Unary():
+                return self._at(e, arithmetic.unary, self.context, e.op, e.type, self.value(e.operand))
+            case ir.Compare():
+                return self._compare(e)
+            case ir.Logical():
+                return self._logical(e)
+            case ir.Conditional():
+                return self._conditional(e)
+            case ir.Cast():
+                source = e.operand.type
+                assert isinstance(source, ScalarType)
+                return self._at(e, cast, self.context, self.value(e.operand), source, e.type)
+            case ir.Bitcast():
+                return self._bitcast(e)
+            case ir.ElementAddress():
+                return self._element_address(e)
+            case ir.Load():
+                return self._at(e, memory.load, self.context, self.value(e.address), e.type)
+            case ir.Extent():
+                assert isinstance(e.array.type, ArrayType)
+                return self._at(e, memory.extent, self.context, self.value(e.array), e.array.type, e.axis)
+            case ir.SharedArray() | ir.LocalArray():
+                return self._array(e)
+            case ir.TupleExpr():
+                return self._tuple(e)
+            case ir.TupleElement():
+                return self._at(e, self.builder.extract_value, self.value(e.value), e.index)
+            case ir.Call():
+                return self._call(e)
+            case ir.IntrinsicCall():
+                return self._at(e, emit_intrinsic, self.context, e, [self.value(a) for a in e.arguments])
+            case ir.Atomic():
+                address, values = self.value(e.address), [self.value(o) for o in e.operands]
+                return self._at(e, emit_atomic, self.context, e, address, values)
+            case _:
+                assert_never(e)
+
+    def _at(self, e: ir.Expr, emit: Any, *arguments: Any) -> Any:
+        """What ``emit`` builds, located at ``e``; the arguments were evaluated before, each at its own place."""
+        self.locate(e.span)
+        return emit(*arguments)
+
+    def _constant(self, e: ir.Const) -> llvm.Constant:
+        assert isinstance(e.type, ScalarType)
+        return constant(e.type, e.value)
+
+    # --- locals ---------------------------------------------------------------------------------------------------------
+
+    def _read(self, e: ir.Read) -> Any:
+        if e.local.uid in self.values:
+            return self.values[e.local.uid]
+        self.locate(e.span)
+        return self.builder.load(self.variable(e.local), typ=llvm_type(e.local.type))
+
+    def assign(self, local: ir.Local, value: llvm.Value, span: Span) -> Any:
+        """Store to a local; gives the value."""
+        self.locate(span)
+        self.builder.store(value, self.variable(local))
+        return value
+
+    def variable(self, local: ir.Local) -> llvm.Value:
+        """The alloca of a local."""
+        if local.uid not in self.variables:
+            self.variables[local.uid] = self.context.alloca(llvm_type(local.type), local.name)
+        return self.variables[local.uid]
+
+    # --- operators ------------------------------------------------------------------------------------------------------
+
+    def _binary(self, e: ir.Binary, left: llvm.Value, right: llvm.Value, *, index: bool) -> Any:
+        known = (self.ranges.interval(e.left), self.ranges.interval(e.right))
+        self.locate(e.span)
+        if e.op in _SHIFTS:
+            amount = e.right.type
+            assert isinstance(amount, ScalarType)
+            return arithmetic.shift(self.context, e.op, e.type, left, right, amount, known[1])
+        nsw = e.type.is_signed and e.op in _CHAIN and (index or self._never_wraps(e))
+        # LLVM would conclude from nsw that block_idx * block_dim is not negative, and index by unsigned arithmetic,
+        # which ptxas schedules worse. The sum with thread_idx has nsw, which is what 64-bit addresses need.
+        nsw = nsw and not (e.op is BinaryOp.MUL and is_grid_product(e, self.ranges, "ctaid"))
+        return arithmetic.binary(self.context, e.op, e.type, left, right, known, nsw=nsw)
+
+    def _never_wraps(self, e: ir.Binary) -> bool:
+        exact = self.ranges.exact_binary(e)
+        return exact is not None and exact.within(Interval.of(e.type))
+
+    def index(self, e: ir.Expr) -> Any:
+        """An index, whose chain of + - * may be taken not to wrap: if it did, the access would be out of bounds."""
+        if isinstance(e, ir.Binary) and e.op in _CHAIN and e.type.is_signed and not is_grid_index(e, self.ranges):
+            return self._binary(e, self.index(e.left), self.index(e.right), index=True)
+        if isinstance(e, ir.Cast) and _widens(e):
+            source = e.operand.type
+            assert isinstance(source, ScalarType)
+            return self._at(e, cast, self.context, self.index(e.operand), source, e.type)
+        return self.value(e)
+
+    def _compare(self, e: ir.Compare) -> Any:
+        left, right = self.value(e.left), self.value(e.right)
+        t = e.left.type if isinstance(e.left.type, ScalarType) else None
+        return self._at(e, arithmetic.compare, self.builder, e.op, t, left, right)
+
+    def _logical(self, e: ir.Logical) -> Any:
+        conjunction = e.op is ir.LogicalOp.AND
+        left = self.value(e.left)
+        decided = llvm.Constant(left.type, 0 if conjunction else 1)
+        if is_simple(e.right):
+            right = self.value(e.right)
+            self.locate(e.span)
+            return self.builder.select(left, right, decided) if conjunction else self.builder.select(left, decided, right)
+        self.locate(e.span)
+        before, other, end = self.builder.block, self._block("other"), self._block("decided")
+        self.builder.cbranch(left, *((other, end) if conjunction else (end, other)))
+        self.builder.position_at_end(other)
+        right = self.value(e.right)
+        self.locate(e.span)
+        last = self.builder.block
+        self.builder.branch(end)
+        self.builder.position_at_end(end)
+        return self._merge([(decided, before), (right, last)])
+
+    def _conditional(self, e: ir.Conditional) -> Any:
+        test = self.value(e.test)
+        if is_simple(e.then) and is_simple(e.orelse):
+            then, orelse = self.value(e.then), self.value(e.orelse)
+            return self._at(e, self.builder.select, test, then, orelse)
+        self.locate(e.span)
+        sides, end = (self._block("then"), self._block("else")), self._block("end")
+        self.builder.cbranch(test, *sides)
+        incoming = []
+        for block, side in zip(sides, (e.then, e.orelse), strict=True):
+            self.builder.position_at_end(block)
+            incoming.append((self.value(side), self.builder.block))
+            self.builder.branch(end)
+        self.locate(e.span)
+        self.builder.position_at_end(end)
+        return self._merge(incoming)
+
+    def _merge(self, incoming: list[tuple[llvm.Value, llvm.Block]]) -> Any:
+        phi = self.builder.phi(incoming[0][0].type)
+        for value, block in incoming:
+            phi.add_incoming(value, block)
+        return phi
+
+    def _block(self, name: str) -> llvm.Block:
+        return self.builder.append_basic_block(name)
+
+    def _bitcast(self, e: ir.Bitcast) -> Any:
+        value = self.value(e.operand)
+        self.locate(e.span)
+        if isinstance(e.operand.type, ArrayType):
+            value = memory.data_pointer(self.context, value, e.operand.type)
+        t = llvm_type(e.type)
+        if isinstance(e.type, PointerType):
+            return value if value.type == t else self.builder.addrspacecast(value, t)
+        return value if value.type == t else self.builder.bitcast(value, t)
+
+    # --- memory ---------------------------------------------------------------------------------------------------------
+
+    def _element_address(self, e: ir.ElementAddress) -> Any:
+        t = e.base.type
+        assert isinstance(t, PointerType | ArrayType)
+        base = self.value(e.base)
+        indices = [(self.index(i), _scalar(i.type)) for i in e.indices]
+        return self._at(e, memory.element_address, self.context, base, t, indices)
+
+    def _array(self, e: ir.SharedArray | ir.LocalArray) -> Any:
+        if e.uid not in self.arrays:
+            assert e.type.shape is not None
+            t: llvm.Type = memory_type(e.type.element)
+            size = 1
+            for extent in e.type.shape:
+                size *= extent
+            if isinstance(e, ir.LocalArray):
+                self.arrays[e.uid] = self.context.alloca(llvm.ArrayType(t, size), e.name)
+            else:
+                name = f"{self.function.name}_{e.name}_{e.uid}"
+                self.arrays[e.uid] = self.context.shared.variable(llvm.ArrayType(t, size), name, Space.SHARED, 16)
+        return self.arrays[e.uid]
+
+    # --- tuples and calls -----------------------------------------------------------------------------------------------
+
+    def _tuple(self, e: ir.TupleExpr) -> Any:
+        elements = [self.value(element) for element in e.elements]
+        self.locate(e.span)
+        result: Any = llvm.Constant(llvm_type(e.type), llvm.Undefined)
+        for i, element in enumerate(elements):
+            result = self.builder.insert_value(result, element, i)
+        return result
+
+    def _call(self, e: ir.Call) -> Any:
+        arguments = [self.value(a) for a in e.arguments]
+        self.locate(e.span)
+        return self.builder.call(self.functions[e.function], arguments, attrs=("convergent",))
+
+
+def is_simple(e: ir.Expr) -> bool:
+    """Whether evaluating ``e`` needlessly is cheap and has no effect: no memory, no calls, no division by a variable."""
+    match e:
+        case ir.Const() | ir.Read():
+            return True
+        case ir.Binary(op=op) if op in _COSTLY:
+            return isinstance(e.right, ir.Const) and not e.type.is_float and op is not BinaryOp.POW and is_simple(e.left)
+        case ir.IntrinsicCall():
+            return e.intrinsic.register
+        case ir.Binary() | ir.Unary() | ir.Compare() | ir.Logical() | ir.Conditional() | ir.Cast() | ir.Extent():
+            return all(is_simple(o) for o in operands(e))
+        case ir.TupleElement() | ir.Bitcast():
+            return all(is_simple(o) for o in operands(e))
+        case _:
+            return False
+
+
+def _widens(e: ir.Cast) -> bool:
+    """Whether a cast only extends a signed index, so that the chain below it is still the index."""
+    source = e.operand.type
+    return isinstance(source, ScalarType) and source.is_signed and e.type.is_signed and e.type.bits > source.bits
+
+
+def _scalar(t: Type) -> ScalarType:
+    assert isinstance(t, ScalarType)
+    return t

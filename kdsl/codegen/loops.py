@@ -1,0 +1,67 @@
+"""``for`` over a range: counted loops, whose trip count is known before the first iteration and which never wrap.
+
+Why counted? LLVM then unrolls them with a remainder loop and overlaps the loads of several iterations, run-time steps
+included; and a counter that never passes ``stop`` needs no wider type.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir as llvm
+
+from kdsl.codegen.ranges import Interval
+from kdsl.codegen.types import constant
+from kdsl.lang.types import ScalarType
+
+
+def trip_count(
+    builder: llvm.IRBuilder,
+    t: ScalarType,
+    bounds: tuple[llvm.Value, llvm.Value, llvm.Value],
+    known: tuple[Interval, Interval, Interval],
+) -> llvm.Value:
+    """How often ``range(start, stop, step)`` iterates, as an unsigned number of the same width."""
+    start, stop, step = bounds
+    first, _, stride = known
+    if stride.low > 0:
+        return _upward(builder, t, start, stop, step, first, stride)
+    zero, one = constant(t, 0), constant(t, 1)
+    compare = builder.icmp_signed if t.is_signed else builder.icmp_unsigned
+    if not t.is_signed:
+        distance, magnitude, runs = builder.sub(stop, start), step, compare("<", start, stop)
+    else:
+        up = compare(">", step, zero)
+        distance = builder.select(up, builder.sub(stop, start), builder.sub(start, stop))
+        # Modulo 2^width, the negation of the smallest integer is its magnitude.
+        magnitude = builder.select(up, step, builder.sub(zero, step))
+        runs = builder.select(up, compare("<", start, stop), compare(">", start, stop))
+    is_zero = builder.icmp_unsigned("==", step, zero)
+    divisor = magnitude if stride.high < 0 else builder.select(is_zero, one, magnitude)
+    count = builder.add(builder.udiv(builder.sub(distance, one), divisor), one)
+    if stride.high >= 0:
+        runs = builder.select(is_zero, llvm.Constant(llvm.IntType(1), 0), runs)
+    return builder.select(runs, count, zero)
+
+
+def _upward(
+    builder: llvm.IRBuilder,
+    t: ScalarType,
+    start: llvm.Value,
+    stop: llvm.Value,
+    step: llvm.Value,
+    first: Interval,
+    stride: Interval,
+) -> llvm.Value:
+    """The count for a step known to be positive."""
+    zero, one = constant(t, 0), constant(t, 1)
+    runs = (builder.icmp_signed if t.is_signed else builder.icmp_unsigned)("<", start, stop)
+    # If start is not negative, the distance of a range that runs at all fits the signed type, and so does the sum with the
+    # step an unsigned one of the same width; nothing else is used.
+    short = t.is_signed and first.low >= 0
+    distance = builder.sub(stop, start, flags=("nsw",)) if short else builder.sub(stop, start)
+    if stride.high == 1:
+        return builder.select(runs, distance, zero)
+    if short:
+        count = builder.udiv(builder.sub(builder.add(distance, step), one), step)
+    else:
+        count = builder.add(builder.udiv(builder.sub(distance, one), step), one)
+    return builder.select(runs, count, zero)

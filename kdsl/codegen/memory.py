@@ -1,0 +1,90 @@
+"""Addresses, loads and stores, arrays and their extents. Atomics are in `atomics`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir as llvm
+
+from kdsl.codegen.context import Context
+from kdsl.codegen.types import I32, I64, alignment, constant, memory_type
+from kdsl.lang.types import I32 as I32_TYPE, ArrayType, Kind, PointerType, ScalarType, Space, Type
+
+
+def load(context: Context, address: llvm.Value, t: Type) -> llvm.Value:
+    """The value of type ``t`` at an address."""
+    value = context.builder.load(address, align=alignment(t), typ=memory_type(t))
+    if isinstance(t, ScalarType) and t.kind is Kind.BOOL:
+        return context.builder.icmp_unsigned("!=", value, llvm.Constant(value.type, 0))
+    return value
+
+
+def store(context: Context, value: llvm.Value, address: llvm.Value, t: Type) -> None:
+    """Write a value of type ``t``; a bool is a byte, 0 or 1."""
+    if isinstance(t, ScalarType) and t.kind is Kind.BOOL:
+        value = context.builder.zext(value, memory_type(t))
+    context.builder.store(value, address, align=alignment(t))
+
+
+def data_pointer(context: Context, base: llvm.Value, t: PointerType | ArrayType) -> llvm.Value:
+    """The address of the first element of a pointer or an array."""
+    if isinstance(t, ArrayType) and t.shape is None:
+        return context.builder.extract_value(base, 0)
+    return base
+
+
+def extent(context: Context, array: llvm.Value, t: ArrayType, axis: int) -> llvm.Value:
+    """``array.shape[axis]``."""
+    if t.shape is not None:
+        return constant(t.index or I32_TYPE, t.shape[axis])
+    return context.builder.extract_value(array, 1 + axis)
+
+
+def element_address(
+    context: Context,
+    base: llvm.Value,
+    t: PointerType | ArrayType,
+    indices: Sequence[tuple[llvm.Value, ScalarType]],
+) -> Any:
+    """The address of ``base[indices]``; every index comes with its type, which says how it is extended."""
+    builder = context.builder
+    if isinstance(t, PointerType) or t.ndim == 1 and not t.strided:
+        (offset, index_type) = indices[0]
+        wide = _extend(builder, offset, index_type, 32 if t.space is Space.SHARED else 64)
+    else:
+        wide = _array_offset(context, base, t, indices)
+    return builder.gep(data_pointer(context, base, t), [wide], source_etype=memory_type(t.element))
+
+
+def _array_offset(
+    context: Context, base: llvm.Value, t: ArrayType, indices: Sequence[tuple[llvm.Value, ScalarType]]
+) -> llvm.Value:
+    """The offset in elements, in 32 bits where the extents are and no index is wider, extended to the address."""
+    builder = context.builder
+    bits = max(t.index.bits if t.index is not None else 32, *(i.bits for _, i in indices))
+    numbers = [_extend(builder, value, index_type, bits) for value, index_type in indices]
+    integer = I64 if bits == 64 else I32
+
+    def word(position: int) -> llvm.Value:
+        value = builder.extract_value(base, position)
+        return builder.sext(value, integer) if value.type != integer else value
+
+    if t.strided:
+        terms = [builder.mul(n, word(1 + t.ndim + axis), flags=("nsw",)) for axis, n in enumerate(numbers)]
+        offset = terms[0]
+        for term in terms[1:]:
+            offset = builder.add(offset, term, flags=("nsw",))
+    else:
+        offset = numbers[0]
+        for axis, number in enumerate(numbers[1:], 1):
+            size = llvm.Constant(integer, t.shape[axis]) if t.shape is not None else word(1 + axis)
+            offset = builder.add(builder.mul(offset, size, flags=("nsw",)), number, flags=("nsw",))
+    return builder.sext(offset, I64) if bits < 64 and t.space is not Space.SHARED else offset
+
+
+def _extend(builder: llvm.IRBuilder, value: llvm.Value, t: ScalarType, bits: int) -> llvm.Value:
+    """An index in at least ``bits`` bits; wider ones stay as they are, so that nothing out of bounds wraps into bounds."""
+    if t.bits >= bits:
+        return value
+    return (builder.sext if t.is_signed else builder.zext)(value, llvm.IntType(bits))

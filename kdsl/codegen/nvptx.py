@@ -1,0 +1,116 @@
+"""LLVM's NVPTX target by llvmlite: optimize IR, and emit PTX text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from threading import Lock
+
+from llvmlite import binding
+
+from kdsl.codegen import libdevice
+from kdsl.codegen.lower import PTX_VERSION_FLAG, TRIPLE
+from kdsl.source import InternalError
+from kdsl.target import Target
+
+# Our choice, and LLVM's default to put back. Measured on kernels against nvcc -O3: without LSR and with more partial
+# unrolling loops are as nvcc writes them, and short pointers save address arithmetic in shared memory.
+_OPTIONS = (
+    ("-disable-lsr=true", "-disable-lsr=false"),
+    ("-unroll-partial-threshold=300", "-unroll-partial-threshold=150"),
+    ("-nvptx-short-ptr=true", "-nvptx-short-ptr=false"),
+)
+_LOCK = Lock()
+"""LLVM's options belong to the process, and others in it (Numba, say) want theirs as they were."""
+
+_EXTERNAL = re.compile(r"^\.extern \.func\s+(?:\([^)]*\)\s*)?([\w$]+)", re.MULTILINE)
+_SYSTEM_CALLS = frozenset({"vprintf", "__assertfail"})
+_UNSUFFIXED = re.compile(r"^(\t(?:@!?%p\d+ )?(?:add|sub|mul))((?:\.ftz)?\.(?:f32|f64|f16x2|f16|bf16x2|bf16)\b)", re.MULTILINE)
+
+
+class NvptxMissing(ImportError):
+    """This llvmlite was built without the NVPTX target."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizedModule:
+    """A module after LLVM's pipeline; `str` renders its IR. ``ptx_version`` is what it needs."""
+
+    module: binding.ModuleRef
+    ptx_version: int
+
+    def __str__(self) -> str:
+        return str(self.module)
+
+
+def optimize(llvm: str, target: Target) -> OptimizedModule:
+    """Parse, link what libdevice offers, and run LLVM's -O3 pipeline."""
+    version = _ptx_version(llvm, target)
+    with _our_options():
+        machine = _machine(target.name, version)
+        module = binding.parse_assembly(llvm)
+        module.verify()
+        libdevice.link(module, target, flush_subnormals='!"nvvm-reflect-ftz", i32 1' in llvm)
+        builder = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options(speed_level=3))
+        builder.getModulePassManager().run(module, builder)
+    return OptimizedModule(module, version)
+
+
+def emit(optimized: OptimizedModule, target: Target) -> str:
+    """PTX text, in which every multiplication and addition is as it will run: fused already, or marked ``.rn``."""
+    with _our_options():
+        ptx = _machine(target.name, optimized.ptx_version).emit_assembly(optimized.module)
+    strays = set(_EXTERNAL.findall(ptx)) - _SYSTEM_CALLS
+    if strays:
+        raise InternalError(f"LLVM knows no such intrinsic, and the PTX would call it: {', '.join(sorted(strays))}")
+    # The empty section comes with `.loc` directives; no debugging information is in it.
+    ptx = ptx.replace("\t.section\t.debug_macinfo\t{\t}\n", "")
+    # ptxas may fuse an unsuffixed mul and add, so that the PTX would not be what runs. It never fuses `.rn`.
+    return _UNSUFFIXED.sub(r"\1.rn\2", ptx)
+
+
+def _ptx_version(llvm: str, target: Target) -> int:
+    found = re.search(rf'!"{PTX_VERSION_FLAG}", i32 (\d+)', llvm)
+    return int(found[1]) if found else target.ptx_version
+
+
+@contextmanager
+def _our_options() -> Iterator[None]:
+    """LLVM's process-wide options as we want them, and back."""
+    with _LOCK:
+        for ours, _ in _OPTIONS:
+            binding.set_option("", ours)
+        try:
+            yield
+        finally:
+            for _, default in _OPTIONS:
+                binding.set_option("", default)
+
+
+@lru_cache(maxsize=64)
+def _machine(name: str, ptx_version: int) -> binding.TargetMachine:
+    """LLVM's code generator for one architecture and PTX version, made once, under our options."""
+    return _target().create_target_machine(cpu=name, features=f"+ptx{ptx_version}", opt=3)
+
+
+@lru_cache(maxsize=1)
+def _target() -> binding.Target:
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    try:
+        return binding.Target.from_triple(TRIPLE)
+    except RuntimeError as error:
+        raise NvptxMissing(
+            "this llvmlite has no NVPTX target, without which no PTX can be made; install the wheel: pip install 'llvmlite>=0.50'"
+        ) from error
+
+
+def has_nvptx() -> bool:
+    """Whether this llvmlite can make PTX."""
+    try:
+        return _target() is not None
+    except NvptxMissing:
+        return False

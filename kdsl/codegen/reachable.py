@@ -1,0 +1,104 @@
+"""What holds for a kernel together with the device functions that it calls: shared memory, registers, known arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kdsl.codegen.ranges import Interval, Ranges
+from kdsl.codegen.walk import all_expressions, statements
+from kdsl.ir import nodes as ir
+from kdsl.lang.intrinsic import Emit, Nvvm
+from kdsl.source import CompileError
+
+STATIC_SHARED_LIMIT = 48 * 1024
+"""Bytes of static shared memory that ptxas grants a block, on every architecture."""
+_SREG = "llvm.nvvm.read.ptx.sreg."
+_GRID = {"grid": ("ntid", "ctaid", "tid"), "gridsize": ("ntid", "nctaid")}
+
+
+def reachable(f: ir.Function, module: ir.Module) -> Iterator[tuple[ir.Function, ir.Expr]]:
+    """Every expression of a function and of what it calls, each function once, in the order of the first call."""
+    by_name = {g.name: g for g in module.functions}
+    seen: set[str] = set()
+
+    def visit(g: ir.Function) -> Iterator[tuple[ir.Function, ir.Expr]]:
+        seen.add(g.name)
+        for e in all_expressions(g.body):
+            yield g, e
+            if isinstance(e, ir.Call) and e.function not in seen:
+                yield from visit(by_name[e.function])
+
+    return visit(f)
+
+
+def check_shared_memory(kernel: ir.Function, module: ir.Module) -> None:
+    """CompileError at the static shared array that passes what a block may have."""
+    total = 0
+    seen: set[tuple[str, int]] = set()
+    for f, e in reachable(kernel, module):
+        if not isinstance(e, ir.SharedArray) or (f.name, e.uid) in seen:
+            continue
+        seen.add((f.name, e.uid))
+        size = e.type.element.size
+        for extent in e.type.shape or ():
+            size *= extent
+        total = -(-total // 16) * 16 + size
+        if total > STATIC_SHARED_LIMIT:
+            raise CompileError.at(
+                e.span,
+                f"the shared arrays of `{kernel.source_name}` need {total} bytes with this one; a block has at most "
+                f"{STATIC_SHARED_LIMIT} (48 KB) of static shared memory",
+                "use shared.dynamic for the large array, and give its size at the launch",
+            )
+
+
+def registers_of(kernel: ir.Function, module: ir.Module) -> tuple[str, ...]:
+    """The index registers that the device functions of a kernel read, such as ``tid.x``."""
+    found: dict[str, None] = {}
+    for f, e in reachable(kernel, module):
+        if f is kernel or not isinstance(e, ir.IntrinsicCall):
+            continue
+        match e.intrinsic.lowering:
+            case Nvvm(name=str(name)) if e.intrinsic.register:
+                found[name.removeprefix(_SREG)] = None
+            case Emit(name) if name in _GRID:
+                ndim = dict(e.constants).get("ndim", 1)
+                assert isinstance(ndim, int)
+                found.update({f"{group}.{axis}": None for axis in "xyz"[:ndim] for group in _GRID[name]})
+            case _:
+                pass
+    return tuple(found)
+
+
+def parameter_ranges(module: ir.Module, ranges: Mapping[str, Ranges]) -> None:
+    """Tell each device function what its callers pass, and each caller what its callees return, where that is bounded."""
+    by_name = {f.name: f for f in module.functions}
+    results: dict[str, Interval | None] = {}
+    for f in module.functions:  # callees first
+        ranges[f.name].results = results.get
+        returned = [ranges[f.name].interval(s.value) for s in _returns(f) if s.value is not None]
+        results[f.name] = _join(returned)
+    for f in module.kernels:
+        ranges[f.name].results = results.get
+    passed: dict[tuple[str, int], list[Interval | None]] = {}
+    for f in (*module.kernels, *reversed(module.functions)):  # callers first
+        known = {p.uid: i for p in f.parameters if (i := _join(passed.get((f.name, p.uid), [])))}
+        ranges[f.name].forget(known)
+        for e in all_expressions(f.body):
+            if isinstance(e, ir.Call):
+                for parameter, argument in zip(by_name[e.function].parameters, e.arguments, strict=True):
+                    passed.setdefault((e.function, parameter.uid), []).append(ranges[f.name].interval(argument))
+
+
+def _returns(f: ir.Function) -> Iterator[ir.Return]:
+    return (s for s in statements(f.body) if isinstance(s, ir.Return))
+
+
+def _join(intervals: list[Interval | None]) -> Interval | None:
+    if not intervals or None in intervals:
+        return None
+    joined = intervals[0]
+    for other in intervals[1:]:
+        assert joined is not None and other is not None
+        joined = joined.join(other)
+    return joined
