@@ -24,10 +24,11 @@ def _gridsize(context: Context, call: ir.IntrinsicCall, _: Sequence[llvm.Value])
 
 
 def _grid_index(context: Context, axis: str) -> Any:
-    # No launch has more than 2^31 - 1 threads along an axis: nothing here wraps, signed.
+    # No launch has more than 2^31 - 1 threads along an axis: nothing here wraps, signed. The product must not say so, or
+    # LLVM makes index arithmetic unsigned, which ptxas schedules worse.
     register, builder = context.special_register, context.builder
     threads, blocks_before, thread = register(f"ntid.{axis}"), register(f"ctaid.{axis}"), register(f"tid.{axis}")
-    return builder.add(builder.mul(blocks_before, threads, flags=("nsw",)), thread, flags=("nsw",))
+    return builder.add(builder.mul(blocks_before, threads), thread, flags=("nsw",))
 
 
 def _grid_size(context: Context, axis: str) -> Any:
