@@ -32,6 +32,7 @@ class Expressions:
     ) -> None:
         self.random = random
         self.variables = variables
+        self.inputs = tuple(variables)
         self.functions = functions or {}
 
     def of(self, t: Scalar, depth: int) -> p.Expr:
@@ -56,7 +57,7 @@ class Expressions:
                 (1, self.bitcast),
             ]
         else:
-            makers += [(2, self.cast), (2, self.bitcast)]
+            makers += [(2, self.cast), (2, self.bitcast), (2, self.narrow_choice)]
         weights = [weight for weight, _ in makers]
         return self.random.choices([make for _, make in makers], weights)[0](t, depth - 1)
 
@@ -109,8 +110,8 @@ class Expressions:
         source = self.random.choice([s for s in ALL if s.bits == t.bits and s not in (t, BOOL)])
         return p.Bitcast(self.of(source, depth), t.name)
 
-    def pair(self, t: Scalar, depth: int) -> tuple[p.Expr, p.Expr]:
-        """Two operands whose common type is ``t``, at least one of them strong."""
+    def pair(self, t: Scalar, depth: int, narrow: bool = True) -> tuple[p.Expr, p.Expr]:
+        """Two operands whose common type is ``t``, one of them strong at least; ``narrow``: of i32, maybe two narrower."""
         first: p.Expr = self.of(t, depth)
         choice = self.random.random()
         if choice < 0.2:
@@ -118,39 +119,55 @@ class Expressions:
         elif choice < 0.45:
             partners = [s for s in ALL if reference_common(t, s) == t]
             second = self.of(self.random.choice(partners), depth)
-        elif choice < 0.55 and t == I32:
+        elif choice < 0.5 and t == F32:
+            first, second = self.of(self.random.choice(INTS), depth), p.Literal(self.random.choice((0.5, 1.5, -3.25)))
+        elif choice < 0.55 and t == I32 and narrow:
             first = self.of(self.random.choice((*SMALL, BOOL)), depth)
             second = self.of(self.random.choice((*SMALL, BOOL)), depth)
         else:
             second = self.of(t, depth)
         return (first, second) if self.random.random() < 0.7 else (second, first)
 
+    def varying(self, t: Scalar, depth: int) -> p.Expr:
+        """An expression over an input: a negative constant as an amount or exponent is refused by the language."""
+        e = self.of(t, depth)
+        return e if any(f"'{name}'" in repr(e) for name in self.inputs) else p.Cast(t.name, p.Name(self.inputs[0]))
+
     # --- ints ---------------------------------------------------------------------------------------------------------
 
     def int_arithmetic(self, t: Scalar, depth: int) -> p.Expr:
         op = self.random.choice(WIDE_ARITHMETIC)
-        left, right = self.pair(t, depth)
+        left, right = self.pair(t, depth, narrow=op not in ("min", "max"))
         return self.operation(op, left, right)
 
     def operation(self, op: str, left: p.Expr, right: p.Expr) -> p.Expr:
         return p.Builtin(op, (left, right)) if op in ("min", "max") else p.Binary(op, left, right)
 
     def int_unary(self, t: Scalar, depth: int) -> p.Expr:
-        operand = self.of(self.random.choice((*SMALL, t)) if t == I32 else t, depth)
-        op = self.random.choice(("-", "~", "+", "abs", "round"))
+        source = self.random.choice((*SMALL, t)) if t == I32 else t
+        operand = self.of(source, depth)
+        op = self.random.choice(("-", "~", "+", "abs", "round") if source == t else ("-", "~", "+", "abs"))
         return p.Builtin(op, (operand,)) if op in ("abs", "round") else p.Unary(op, operand)
+
+    def narrow_choice(self, t: Scalar, depth: int) -> p.Expr:
+        """What keeps an 8- or 16-bit type."""
+        op, first = self.random.choice(("min", "max", "round")), self.of(t, depth)
+        if op == "round":
+            return p.Builtin(op, (first,))
+        second = self.literal(t) if self.random.random() < 0.3 else self.of(t, depth)
+        return p.Builtin(op, (first, second))
 
     def shift(self, t: Scalar, depth: int) -> p.Expr:
         left = self.of(self.random.choice((*SMALL, t)) if t == I32 else t, depth)
         if self.random.random() < 0.4:
             right: p.Expr = p.Literal(self.random.choice((0, 1, 4, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 100)))
         else:
-            right, _ = self.any(depth, INTS)
+            right = self.varying(self.random.choice(INTS), depth)
         return p.Binary(self.random.choice(("<<", ">>")), left, right)
 
     def power(self, t: Scalar, depth: int) -> p.Expr:
-        base = self.of(t, depth)
-        exponent = p.Literal(self.random.randint(0, 12)) if self.random.random() < 0.6 else self.of(t, depth)
+        base, small = self.of(t, depth), self.random.random() < 0.6
+        exponent = p.Literal(self.random.randint(0, 12)) if small else self.varying(t, depth)
         return p.Builtin("pow", (base, exponent)) if self.random.random() < 0.3 else p.Binary("**", base, exponent)
 
     # --- floats -------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ its variables' types no longer change.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 
 from . import program as p
 from . import semantics
@@ -178,9 +178,22 @@ def conditional(then: Typed, test: Typed, orelse: Typed) -> Typed:
 
 def side_type(then: Scalar, orelse: Scalar) -> Scalar:
     """Of a conditional: one type as it is, else what arithmetic on the two would have."""
-    if then == orelse or then.is_weak != orelse.is_weak:
-        return assigned(then, orelse)
+    if then == orelse:
+        return then
+    if then.is_weak != orelse.is_weak:
+        strong, weak = (orelse, then) if then.is_weak else (then, orelse)
+        if strong.is_int and weak == WEAK_INT:
+            return strong
     return common(then, orelse)
+
+
+def choice(name: str, left: Typed, right: Typed) -> Typed:
+    """min and max choose a value rather than compute one, so that two of a narrow type stay narrow."""
+    t = side_type(left.type, right.type)
+    if t.is_weak:
+        return binary(name, left, right)
+    a, b = left.to(t), right.to(t)
+    return Typed(t, lambda frame: semantics.binary(name, a(frame), b(frame), t))
 
 
 def bitcast(operand: Typed, target: Scalar) -> Typed:
@@ -194,12 +207,12 @@ def builtin(name: str, arguments: Sequence[Typed]) -> Typed:
     if name in ("min", "max"):
         result = arguments[0]
         for argument in arguments[1:]:
-            result = binary(name, result, argument)
+            result = choice(name, result, argument)
         return result
     if name == "pow":
         return binary("**", *arguments)
     (operand,) = arguments
-    t = widened(operand.type)
+    t = operand.type if name in semantics.ROUNDINGS else widened(operand.type)
     if t.is_weak or (name == "sqrt" and not t.is_float):
         raise IllTyped(f"{name} of {t.name}")
     value = operand.to(t)
@@ -460,6 +473,23 @@ def constants(body: Sequence[p.Stmt]) -> dict[str, Value]:
 
 
 def bound_by(s: p.Stmt) -> list[str]:
+    """The names that a statement binds, but for those that the blocks inside of it do."""
+    head = replace(s, body=(), orelse=()) if isinstance(s, p.If | p.While | p.For) else s
+    return targets(s) + [node.name for node in nodes(head) if isinstance(node, p.Walrus)]
+
+
+def nodes(node: object) -> Iterator[object]:
+    """Everything in a tree."""
+    yield node
+    if isinstance(node, tuple):
+        for part in node:
+            yield from nodes(part)
+    elif is_dataclass(node):
+        for each in fields(node):
+            yield from nodes(getattr(node, each.name))
+
+
+def targets(s: p.Stmt) -> list[str]:
     match s:
         case p.Assign() | p.TupleAssign() | p.DivmodAssign():
             return list(s.targets)
