@@ -111,7 +111,7 @@ class Expressions:
         return p.Bitcast(self.of(source, depth), t.name)
 
     def pair(self, t: Scalar, depth: int, narrow: bool = True) -> tuple[p.Expr, p.Expr]:
-        """Two operands whose common type is ``t``, one of them strong at least; ``narrow``: of i32, maybe two narrower."""
+        """Two operands whose common type is ``t``, one of them strong at least; ``narrow``: maybe two narrower."""
         first: p.Expr = self.of(t, depth)
         choice = self.random.random()
         if choice < 0.2:

@@ -135,7 +135,7 @@ WEAK_BINARY: dict[str, Callable[[Value, Value], Value]] = {
 
 
 def binary(op: str, left: Typed, right: Typed) -> Typed:
-    if op in ("<<", ">>") and not left.type.is_weak:
+    if op in ("<<", ">>") and not (left.type.is_weak and right.type.is_weak):
         return shift(op, left, right)
     if op in ("&", "|", "^") and left.type == right.type == BOOL:
         a, b = left.run, right.run
@@ -152,8 +152,8 @@ def binary(op: str, left: Typed, right: Typed) -> Typed:
 
 
 def shift(op: str, left: Typed, right: Typed) -> Typed:
-    t = widened(left.type)
-    if t.is_float or right.type.is_float or right.type == WEAK_FLOAT:
+    t = I32 if left.type == WEAK_INT else widened(left.type)
+    if not t.is_int or right.type.is_float or right.type == WEAK_FLOAT:
         raise IllTyped("a shift of or by a float")
     value, amount = left.to(t), right.run
     by = semantics.shift_left if op == "<<" else semantics.shift_right
