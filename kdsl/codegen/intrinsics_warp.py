@@ -25,10 +25,12 @@ def _shuffle(context: Context, call: ir.IntrinsicCall, arguments: Sequence[llvm.
     bits = _bits(context.builder, call.type, value)
     if call.type.bits < 64:
         return _value(context, call.type, _move(context, mode, mask, bits, lane, control))
-    builder = context.builder
-    halves = builder.trunc(bits, I32), builder.trunc(builder.lshr(bits, llvm.Constant(I64, 32)), I32)
-    low, high = (builder.zext(_move(context, mode, mask, half, lane, control), I64) for half in halves)
-    return _value(context, call.type, builder.or_(low, builder.shl(high, llvm.Constant(I64, 32))))
+    # As a vector, which PTX takes apart and puts together with one `mov.b64` each.
+    halves: Any = context.builder.bitcast(bits, llvm.VectorType(I32, 2))
+    for index in llvm.Constant(I32, 0), llvm.Constant(I32, 1):
+        half = _move(context, mode, mask, context.builder.extract_element(halves, index), lane, control)
+        halves = context.builder.insert_element(halves, half, index)
+    return _value(context, call.type, context.builder.bitcast(halves, I64))
 
 
 def _move(context: Context, mode: str, mask: Any, bits: Any, lane: Any, control: Any) -> Any:

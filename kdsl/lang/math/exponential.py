@@ -15,7 +15,7 @@ def exp(x: F) -> F:
     """e to the power ``x``."""
 
 
-@libdevice("exp2", ptx="ex2.approx.ftz.f32, fma.rn.f64")
+@libdevice("exp2", ptx="ex2.approx.f32, fma.rn.f64")
 def exp2(x: F) -> F:
     """2 to the power ``x``."""
 

@@ -15,7 +15,9 @@ def clz(x: N) -> i32:
 
 
 @intrinsic(
-    Libdevice({I32: "__nv_ffs", U32: "__nv_ffs", I64: "__nv_ffsll", U64: "__nv_ffsll"}), ptx="bfind.shiftamt", pure=True
+    Libdevice({I32: "__nv_ffs", U32: "__nv_ffs", I64: "__nv_ffsll", U64: "__nv_ffsll"}),
+    ptx="bfind.shiftamt, clz.b64",
+    pure=True,
 )
 def ffs(x: N) -> i32:
     """The place of the lowest set bit, counted from 1; 0 for 0."""
@@ -70,7 +72,7 @@ def hadd(x: I, y: I) -> I:
     """``(x + y) >> 1`` without overflow."""
 
 
-@intrinsic(Libdevice({I32: "__nv_rhadd", U32: "__nv_urhadd"}), ptx="add", pure=True)
+@intrinsic(Libdevice({I32: "__nv_rhadd", U32: "__nv_urhadd"}), ptx="sub", pure=True)
 def rhadd(x: I, y: I) -> I:
     """``(x + y + 1) >> 1`` without overflow."""
 
