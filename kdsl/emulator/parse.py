@@ -284,6 +284,7 @@ class Parser:
         while not self.accept("}"):
             self.statement(function)
         self.scopes.pop()
+        self.scope_count += 1
 
     def statement(self, function: Function) -> None:
         token = self.token

@@ -1,0 +1,286 @@
+"""Moves, loads, stores and address conversions (PTX ISA 9.0, 9.7.9)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kdsl.emulator.access import load, store
+from kdsl.emulator.code import Op, Step
+from kdsl.emulator.decode import DTYPES, Scope
+from kdsl.emulator.fragment import Fragment
+from kdsl.emulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, Array
+from kdsl.emulator.syntax import BYTES, Address, Instruction, Operand, Sink, Symbol, Vector
+
+SPACES = {"global", "shared", "shared::cta", "local", "const", "param", "param::entry", "param::func"}
+STATE_SPACE = {"shared::cta": "shared", "const": "global", "param::entry": "param", "param::func": "param"}
+SCOPES = {"cta", "cluster", "gpu", "sys"}
+ORDERS = {"weak", "volatile", "relaxed", "acquire", "release", "mmio"}
+CACHING = {
+    "ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first",
+    "L1::evict_last", "L1::no_allocate", "L2::evict_normal", "L2::evict_first", "L2::evict_last", "L2::64B", "L2::128B",
+    "L2::256B", "unified",
+}  # fmt: skip
+WINDOWS = {"shared": SHARED_WINDOW, "shared::cta": SHARED_WINDOW, "local": LOCAL_WINDOW}
+
+
+def decode(scope: Scope, instruction: Instruction) -> Step | None:
+    match instruction.opcode[0]:
+        case "mov":
+            return move(scope, instruction)
+        case "ld" | "ldu":
+            return load_step(scope, instruction)
+        case "st":
+            return store_step(scope, instruction)
+        case "cvta":
+            return convert_address(scope, instruction)
+        case "isspacep":
+            return is_space(scope, instruction)
+        case "prefetch" | "prefetchu" | "discard" | "applypriority":
+            return Step(run=lambda f: None)
+        case "mapa" | "getctarank":
+            return cluster_address(scope, instruction)
+    return None
+
+
+# mov
+
+
+def move(scope: Scope, instruction: Instruction) -> Step:
+    target, source = scope.operands(instruction, 2)
+    kind = instruction.opcode[-1]
+    if len(instruction.opcode) != 2 or (kind not in BYTES and kind != "pred"):
+        scope.fail(instruction, "unknown form of mov")
+    if isinstance(source, Vector):
+        return pack(scope, instruction, kind, target, source.items)
+    if isinstance(target, Vector):
+        return unpack(scope, instruction, kind, source, target.items)
+    slot = scope.source(instruction, source, kind)
+    result = scope.destination(instruction, target, kind)
+    return Step(copy(result, slot), uses=(slot,), defines=(result,))
+
+
+def copy(target: int, source: int) -> Op:
+    def run(f: Fragment) -> None:
+        r = f.registers
+        r[target] = r[source]
+
+    return run
+
+
+def pack(scope: Scope, instruction: Instruction, kind: str, target: Operand, items: tuple[Operand, ...]) -> Step:
+    """``mov.b64 d, {low, high}``: the first element is the low bits."""
+    width = BYTES[kind]
+    part = width // len(items)
+    slots = [scope.source(instruction, item, f"b{8 * part}") for item in items]
+    result = scope.destination(instruction, target, kind)
+    dtype = DTYPES[width]
+
+    def run(f: Fragment) -> None:
+        total: Array = f.registers[slots[0]].astype(dtype)
+        for place, slot in enumerate(slots[1:], 1):
+            total = total | f.registers[slot].astype(dtype) << dtype(8 * part * place)
+        f.registers[result] = total
+
+    return Step(run, uses=tuple(slots), defines=(result,))
+
+
+def unpack(scope: Scope, instruction: Instruction, kind: str, source: Operand, items: tuple[Operand, ...]) -> Step:
+    width = BYTES[kind]
+    part = width // len(items)
+    slot = scope.source(instruction, source, kind)
+    results = [
+        (scope.destination(instruction, item, f"b{8 * part}"), 8 * part * place)
+        for place, item in enumerate(items)
+        if not isinstance(item, Sink)
+    ]
+    dtype, wide = DTYPES[part], DTYPES[width]
+    mask = wide((1 << 8 * part) - 1)
+
+    def run(f: Fragment) -> None:
+        value: Array = f.registers[slot]
+        for result, shift in results:
+            f.registers[result] = (value >> wide(shift) & mask if shift or part == 1 else value).astype(dtype)
+
+    return Step(run, uses=(slot,), defines=tuple(result for result, _ in results))
+
+
+# ld and st
+
+
+def access_form(scope: Scope, instruction: Instruction) -> tuple[str, int, str, bool]:
+    """State space, vector length, element type, and whether others may change or see it meanwhile."""
+    space, count, kind, shared_access = "generic", 1, "", False
+    for word in instruction.opcode[1:]:
+        if word in SPACES:
+            space = STATE_SPACE.get(word, word)
+        elif word in ORDERS:
+            shared_access |= word != "weak"
+        elif word in {"v2", "v4", "v8"}:
+            count = int(word[1])
+        elif word in BYTES:
+            kind = word
+        elif word not in SCOPES and word not in CACHING:
+            scope.fail(instruction, f"unknown qualifier .{word}")
+    if not kind:
+        scope.fail(instruction, "expected a type")
+    return space, count, kind, shared_access
+
+
+def elements(operand: Operand, count: int) -> tuple[Operand, ...] | None:
+    items = operand.items if isinstance(operand, Vector) else (operand,)
+    return items if len(items) == count else None
+
+
+def load_step(scope: Scope, instruction: Instruction) -> Step:
+    space, count, kind, volatile = access_form(scope, instruction)
+    target, source, *_ = instruction.operands
+    items = elements(target, count)
+    if items is None:
+        scope.fail(instruction, f"expected {count} registers")
+    results = [scope.destination(instruction, item, kind) for item in items]
+    if space == "param" and isinstance(source, Address) and isinstance(source.base, Symbol):
+        return load_parameter(scope, kind, results, source)
+    slot, offset = scope.address(instruction, source)
+    where = "global" if space == "param" else space
+    run = load_op(results, slot, offset, where, kind, count)
+    return Step(run, uses=(slot,), defines=tuple(results), spins=volatile)
+
+
+def load_parameter(scope: Scope, kind: str, results: list[int], source: Address) -> Step:
+    assert isinstance(source.base, Symbol)
+    width = BYTES[kind]
+    pieces = [scope.piece(source.base.name, source.offset + k * width, width) for k in range(len(results))]
+
+    def run(f: Fragment) -> None:
+        r = f.registers
+        for result, piece in zip(results, pieces, strict=True):
+            r[result] = r[piece]
+
+    return Step(run, uses=tuple(pieces), defines=tuple(results))
+
+
+def load_op(results: list[int], slot: int, offset: int, space: str, kind: str, count: int) -> Op:
+    width = BYTES[kind]
+    memory_kind = f"u{width}"
+    widen = width == 1
+    if count == 1:
+        (result,) = results
+
+        def run_one(f: Fragment) -> None:
+            r = f.registers
+            address = r[slot]
+            if offset:
+                address = address + address.dtype.type(offset % (1 << 8 * address.itemsize))
+            (value,) = load(f, space, address, memory_kind, width, 1)
+            r[result] = value.astype(np.uint16) if widen else value
+
+        return run_one
+
+    def run(f: Fragment) -> None:
+        r = f.registers
+        address = r[slot]
+        if offset:
+            address = address + address.dtype.type(offset % (1 << 8 * address.itemsize))
+        for result, value in zip(results, load(f, space, address, memory_kind, width, count), strict=True):
+            r[result] = value.astype(np.uint16) if widen else value
+
+    return run
+
+
+def store_step(scope: Scope, instruction: Instruction) -> Step:
+    space, count, kind, volatile = access_form(scope, instruction)
+    target, source, *_ = instruction.operands
+    items = elements(source, count)
+    if items is None:
+        scope.fail(instruction, f"expected {count} values")
+    values = [scope.source(instruction, item, kind) for item in items]
+    if space == "param" and isinstance(target, Address) and isinstance(target.base, Symbol):
+        return store_parameter(scope, kind, target, values)
+    slot, offset = scope.address(instruction, target)
+    return Step(store_op(slot, offset, values, space, BYTES[kind]), uses=(slot, *values), spins=volatile)
+
+
+def store_parameter(scope: Scope, kind: str, target: Address, values: list[int]) -> Step:
+    assert isinstance(target.base, Symbol)
+    width = BYTES[kind]
+    pieces = [scope.piece(target.base.name, target.offset + k * width, width) for k in range(len(values))]
+
+    def run(f: Fragment) -> None:
+        r = f.registers
+        for value, piece in zip(values, pieces, strict=True):
+            r[piece] = r[value]
+
+    return Step(run, uses=tuple(values), defines=tuple(pieces))
+
+
+def store_op(slot: int, offset: int, values: list[int], space: str, width: int) -> Op:
+    def run(f: Fragment) -> None:
+        r = f.registers
+        address = r[slot]
+        if offset:
+            address = address + address.dtype.type(offset % (1 << 8 * address.itemsize))
+        store(f, space, address, width, [r[v] for v in values])
+
+    return run
+
+
+# Address conversions
+
+
+def convert_address(scope: Scope, instruction: Instruction) -> Step:
+    """``cvta`` to and from generic addresses. Global, constant and parameter addresses are generic ones here."""
+    words = instruction.opcode[1:]
+    to_space = words[0] == "to"
+    space = words[1] if to_space else words[0]
+    if space not in SPACES or words[-1] not in {"u32", "u64"}:
+        scope.fail(instruction, "unknown form of cvta")
+    target, source = scope.operands(instruction, 2)
+    slot = scope.source(instruction, source, words[-1])
+    result = scope.destination(instruction, target, words[-1])
+    if space not in WINDOWS:
+        return Step(copy(result, slot), uses=(slot,), defines=(result,))
+    window = np.array([(WINDOWS[space] << WINDOW_BITS)], np.uint64)
+
+    def run(f: Fragment) -> None:
+        value = f.registers[slot]
+        f.registers[result] = value - window if to_space else value + window
+
+    return Step(run, uses=(slot,), defines=(result,))
+
+
+def is_space(scope: Scope, instruction: Instruction) -> Step:
+    target, source = scope.operands(instruction, 2)
+    space = instruction.opcode[1]
+    slot = scope.source(instruction, source, "u64")
+    result = scope.destination(instruction, target, "pred")
+    shift = np.uint64(WINDOW_BITS)
+    if space in WINDOWS:
+        window = WINDOWS[space]
+
+        def run(f: Fragment) -> None:
+            f.registers[result] = f.registers[slot] >> shift == window
+
+        return Step(run, uses=(slot,), defines=(result,))
+    if space not in {"global", "const", "param"}:
+        scope.fail(instruction, "unknown state space")
+
+    def run_global(f: Fragment) -> None:
+        allocations = f.batch.memory.allocations
+        kinds = {w: allocation.writable for w, allocation in allocations.items()}
+        windows = (f.registers[slot] >> shift).tolist()
+        f.registers[result] = np.array([kinds.get(w, space == "global") == (space == "global") for w in windows])
+
+    return Step(run_global, uses=(slot,), defines=(result,))
+
+
+def cluster_address(scope: Scope, instruction: Instruction) -> Step:
+    """Without clusters a block's shared memory is only its own, at rank 0."""
+    target, source, *_ = instruction.operands
+    kind = instruction.opcode[-1]
+    result = scope.destination(instruction, target, kind)
+    if instruction.opcode[0] == "getctarank":
+        zero = scope.constant(0, 4)
+        return Step(copy(result, zero), uses=(zero,), defines=(result,))
+    slot = scope.source(instruction, source, kind)
+    return Step(copy(result, slot), uses=(slot,), defines=(result,))
+

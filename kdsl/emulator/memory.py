@@ -1,0 +1,173 @@
+"""Device memory: one window of 2^40 addresses for each allocation, and what every kind of storage offers to loads and stores.
+
+The high bits of an address are its allocation, so that bounds are one compare and no 32-bit index reaches a neighbour.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kdsl.backend import DeviceError, MemoryFault
+
+Array = npt.NDArray[Any]
+
+WINDOW_BITS = 40
+WINDOW_START = 1 << 36
+"""Where in its window an allocation begins: a negative index stays in the window too."""
+
+SHARED_WINDOW = 1
+LOCAL_WINDOW = 2
+FUNCTION_WINDOW = 3
+FIRST_WINDOW = 16
+
+
+class LaneFault(Exception):
+    """Something that one lane did. ``position`` counts lanes of the fragment that ran the instruction."""
+
+    def __init__(self, kind: type[DeviceError], message: str, position: int) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.position = position
+
+
+class Storage:
+    """Bytes, seen as arrays of any scalar type. Aligned to 256 bytes, so every view starts aligned."""
+
+    __slots__ = ("buffer", "size", "views")
+
+    def __init__(self, size: int) -> None:
+        raw = np.zeros(size + 256 + 16, np.uint8)
+        skip = -raw.ctypes.data % 256
+        self.size = size
+        self.buffer: Array = raw[skip : skip + size]
+        self.views: dict[str, Array] = {}
+
+    def view(self, kind: str) -> Array:
+        """All whole elements of NumPy type ``kind``."""
+        found = self.views.get(kind)
+        if found is None:
+            width = np.dtype(kind).itemsize
+            found = self.views[kind] = self.buffer[: self.size - self.size % width].view(kind)
+        return found
+
+
+class Allocation(Storage):
+    """One allocation of global or constant memory, or a kernel's parameters."""
+
+    __slots__ = ("address", "base", "name", "writable")
+
+    def __init__(self, address: int, size: int, name: str, writable: bool) -> None:
+        super().__init__(size)
+        self.address = address
+        self.base = np.uint64(address)
+        self.name = name
+        self.writable = writable
+
+
+class GlobalMemory:
+    """All allocations of a device, by window."""
+
+    def __init__(self) -> None:
+        self.allocations: dict[int, Allocation] = {}
+        self.freed: dict[int, int] = {}
+        self.next_window = FIRST_WINDOW
+
+    def allocate(self, size: int, name: str, writable: bool = True) -> Allocation:
+        if size < 0:
+            raise ValueError(f"an allocation cannot have {size} bytes")
+        window = self.next_window
+        if window >> (64 - WINDOW_BITS):
+            raise MemoryError("the emulator has no address windows left")
+        self.next_window += 1
+        allocation = Allocation((window << WINDOW_BITS) + WINDOW_START, size, name, writable)
+        self.allocations[window] = allocation
+        return allocation
+
+    def free(self, address: int) -> None:
+        window = address >> WINDOW_BITS
+        allocation = self.allocations.get(window)
+        if allocation is None or allocation.address != address:
+            raise DeviceError(f"free of {address:#x}, which is not the start of a live allocation")
+        del self.allocations[window]
+        self.freed[window] = allocation.size
+
+    def span(self, address: int, size: int, what: str) -> Array:
+        """The bytes of a host's copy; MemoryFault if they are not inside of one allocation."""
+        if size == 0:
+            return np.zeros(0, np.uint8)
+        allocation = self.allocations.get(address >> WINDOW_BITS)
+        if allocation is None:
+            raise MemoryFault(f"{what} of {size} bytes at {address:#x}: {self.why_missing(address)}")
+        offset = address - allocation.address
+        if offset < 0 or offset + size > allocation.size:
+            raise MemoryFault(f"{what} of {size} bytes at {address:#x}: {outside(allocation, offset, size)}")
+        return allocation.buffer[offset : offset + size]
+
+    def why_missing(self, address: int) -> str:
+        window = address >> WINDOW_BITS
+        if window in self.freed:
+            return f"use after free of an allocation of {self.freed[window]} bytes"
+        if address < 1 << 20:
+            return "null pointer"
+        return "no allocation has this address"
+
+    def locate(self, address: Array, size: int, write: bool) -> tuple[Storage, Array]:
+        """The one allocation of all ``address`` and the byte offsets; LaneFault for the first lane that has none.
+
+        Raises Mixed when lanes use several allocations and all are right.
+        """
+        allocation = self.allocations.get(int(address[0]) >> WINDOW_BITS)
+        if allocation is not None and (allocation.writable or not write):
+            offset = address - allocation.base
+            last = allocation.size - size
+            if last >= 0 and offset.max() <= last and not np.bitwise_or.reduce(offset) & (size - 1):
+                return allocation, offset
+        self.check_each(address, size, write)
+        raise Mixed
+
+    def check_each(self, address: Array, size: int, write: bool) -> None:
+        """LaneFault for the first lane whose access is wrong."""
+        windows, inverse = np.unique(address >> np.uint64(WINDOW_BITS), return_inverse=True)
+        wrong = np.zeros(address.shape[0], np.bool_)
+        for which, window in enumerate(windows.tolist()):
+            mine = inverse == which
+            allocation = self.allocations.get(window)
+            if allocation is None or (write and not allocation.writable):
+                wrong |= mine
+                continue
+            offset = address - allocation.base
+            fits = (offset <= max(allocation.size - size, 0)) & (offset & np.uint64(size - 1) == 0)
+            wrong |= mine & (~fits if allocation.size >= size else True)
+        if wrong.any():
+            position = int(np.flatnonzero(wrong)[0])
+            raise LaneFault(MemoryFault, self.explain(int(address[position]), size, write), position)
+
+    def explain(self, address: int, size: int, write: bool) -> str:
+        access = f"{'write' if write else 'read'} of {size} byte{'s' if size > 1 else ''} at {address:#x}"
+        allocation = self.allocations.get(address >> WINDOW_BITS)
+        if allocation is None:
+            return f"{access}: {self.why_missing(address)}"
+        offset = address - allocation.address
+        if not 0 <= offset <= allocation.size - size:
+            return f"out-of-bounds {access}: {outside(allocation, offset, size)}"
+        if write and not allocation.writable:
+            return f"{access}: {allocation.name} is read-only"
+        return f"misaligned {access}: not a multiple of {size}"
+
+
+class Mixed(Exception):
+    """Lanes of one access are all right, but not in one storage."""
+
+
+def outside(allocation: Allocation, offset: int, size: int) -> str:
+    """Where an access lies that leaves ``allocation``."""
+    name = f"{allocation.name} of {allocation.size} bytes"
+    if offset < 0:
+        return f"{-offset} bytes before {name}"
+    if offset < allocation.size:
+        return f"{offset + size - allocation.size} bytes past the end of {name}"
+    return f"{offset - allocation.size} bytes after the end of {name}"
