@@ -1,28 +1,14 @@
-"""The language's table of defined scalar operations (3.3), row by row, with results worked out by hand.
-
-``code`` is an expression, or statements that set ``r``; each of ``cases`` is the inputs, then the result. A NaN in the
-result stands for any NaN; floats are otherwise exact, signs of zeros included.
-"""
+"""The language's table of defined scalar operations (3.3), row by row, with results worked out by hand."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from .rows import Row
 
 INF, NAN = math.inf, math.nan
 I8, I16, I32, I64 = (-(2 ** (bits - 1)) for bits in (8, 16, 32, 64))
 """The smallest value of each signed type."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """``types`` are those of ``a``, ``b``, ``c`` and then of the result."""
-
-    name: str
-    code: str
-    types: str
-    cases: tuple[tuple[float, ...], ...]
-
 
 WRAPPING = (
     Row("add wraps", "a + b", "i32 i32 i32", ((2147483647, 1, I32), (-5, 3, -2), (I32, -1, 2147483647))),

@@ -16,7 +16,9 @@ import pytest
 
 from . import generate, generate_statements, ieee, parse, reference, render, semantics, typing_rules, values
 from . import program as p
-from .semantics_rows import FLOAT_POWERS, ROWS, Row
+from .regressions.found import FOUND
+from .rows import Row
+from .semantics_rows import FLOAT_POWERS, ROWS
 from .typing_rules import TYPES, Scalar
 
 NUMPY = {ieee.HALF: np.float16, ieee.BFLOAT: ml_dtypes.bfloat16, ieee.SINGLE: np.float32, ieee.DOUBLE: np.float64}
@@ -206,19 +208,13 @@ def test_generated_programs_are_well_typed_python_and_the_same_for_the_same_seed
     assert [node.name for node in group.body if isinstance(node, ast.FunctionDef)] == [f"p{i}" for i in range(60)]
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row not in FLOAT_POWERS], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [row for row in (*ROWS, *FOUND) if row not in FLOAT_POWERS], ids=str)
 def test_hand_computed_results(row: Row) -> None:
     """The reference against the table that the compiler is held to as well."""
-    source = row.code if "\n" in row.code else f"r = {row.code}"
-    names, output = row.types.split()[:-1], row.types.split()[-1]
-    inputs = tuple(zip("abc", names, strict=False))
-    run = reference.evaluator(p.Program(inputs, parse.statements(source), p.Name("r"), output))
-    for case in row.cases:
-        *given, want = (
-            number if not TYPES[t].is_float else ieee.convert(float(number), TYPES[t].format)
-            for number, t in zip(case, (*names, output), strict=True)
-        )
-        assert semantics.bits(run(given), TYPES[output]) == semantics.bits(want, TYPES[output]), case
+    body = parse.statements("\n".join(row.statements))
+    run = reference.evaluator(p.Program(row.inputs, body, p.Name("r"), row.output))
+    for lane, want in zip(row.lanes(), row.results(), strict=True):
+        assert semantics.bits(run(lane), TYPES[row.output]) == want, lane
 
 
 @pytest.mark.parametrize("make", [generate.expression_program, generate_statements.statement_program])

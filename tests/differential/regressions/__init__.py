@@ -1,0 +1,1 @@
+"""What the random programs found, as small as it could be made."""
