@@ -1,7 +1,10 @@
-"""Array arguments: what may stand for a Ptr or Array parameter, checked in full before anything is copied or enqueued."""
+"""Array arguments: what may stand for a Ptr or Array parameter, checked in full before anything is copied or
+enqueued.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +13,7 @@ import numpy as np
 from kdsl.backend import Backend
 from kdsl.lang.types import I32, U64, ArrayType, PointerType, ScalarType, Type
 from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, ExtentError
-from kdsl.runtime.interface import NotOnDevice, device_view
+from kdsl.runtime.interface import NotOnDeviceError, device_view
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.scalars import packable, shown
 
@@ -41,15 +44,18 @@ class Parameter:
         """What it takes, in words."""
         if isinstance(self.type, PointerType):
             return f"{self.type} (a contiguous array of {self.element.numpy})"
-        return f"{self.type} (an array of {self.element.numpy} with {_dimensions(self.type)})"
+        assert isinstance(self.type, ArrayType)
+        return f"{self.type} (an array of {self.element.numpy} with {_dimensions(self.type.ndim)})"
 
-    def error(self, kind: type[ArgumentError], got: str, fix: str) -> ArgumentError:
+    def error(self, kind: Callable[[str], ArgumentError], got: str, fix: str) -> ArgumentError:
         return kind(f"{self.where} takes {self.takes}, got {got}; {fix}")
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayArgument:
-    """An array that fits its parameter. ``strides`` are in elements; ``host`` is what must be copied to the device first."""
+    """An array that fits its parameter. ``strides`` are in elements; ``host`` is what must be copied to the device
+    first.
+    """
 
     address: int
     shape: tuple[int, ...]
@@ -58,8 +64,8 @@ class ArrayArgument:
     stream: int | None = None
 
 
-def _dimensions(type_: ArrayType) -> str:
-    return f"{type_.ndim} dimension{'s' if type_.ndim != 1 else ''}"
+def _dimensions(ndim: int) -> str:
+    return f"{ndim} dimension{'s' if ndim != 1 else ''}"
 
 
 def scalar_argument(parameter: Parameter, value: Any) -> Any:
@@ -99,7 +105,9 @@ def _host_array(parameter: Parameter, array: np.ndarray[Any, Any]) -> ArrayArgum
         raise parameter.error(ArgumentTypeError, "a masked array", "pass a.filled(value) or a.data")
     if not dtype.isnative:
         raise parameter.error(
-            ArgumentTypeError, f"{got} ({dtype.str}, not this machine's byte order)", f"pass a.astype({_spelled(wanted)})"
+            ArgumentTypeError,
+            f"{got} ({dtype.str}, not this machine's byte order)",
+            f"pass a.astype({_spelled(wanted)})",
         )
     if dtype != wanted:
         raise parameter.error(ArgumentTypeError, got, f"pass a.astype({_spelled(wanted)})")
@@ -129,7 +137,7 @@ def _host_array(parameter: Parameter, array: np.ndarray[Any, Any]) -> ArrayArgum
 def _foreign(parameter: Parameter, value: Any, backend: Backend) -> ArrayArgument:
     try:
         view = device_view(value)
-    except NotOnDevice as error:
+    except NotOnDeviceError as error:
         raise parameter.error(ArgumentTypeError, shown(value), f"it {error}") from None
     if view is None:
         raise parameter.error(ArgumentTypeError, shown(value), _array_fix(parameter, value))
@@ -164,7 +172,7 @@ def _array_fix(parameter: Parameter, value: Any) -> str:
         return f"pass x.to_numpy(dtype={dtype})"
     if isinstance(value, (int, float, complex, np.generic)):
         return f"pass an array of one element, np.array([...], {dtype})"
-    return f"pass a NumPy array, a kdsl.DeviceArray, or an object with __cuda_array_interface__, of {parameter.element.numpy}"
+    return f"pass a NumPy array, a kdsl.DeviceArray or a CUDA array of {parameter.element.numpy}"
 
 
 def _check_dtype(parameter: Parameter, type_: ScalarType | None, got: str, fix: str = "a.astype") -> None:
@@ -188,15 +196,16 @@ def _check_layout(parameter: Parameter, found: ArrayArgument) -> None:
     type_ = parameter.type
     strided = isinstance(type_, ArrayType) and type_.strided
     if isinstance(type_, ArrayType) and len(found.shape) != type_.ndim:
-        # Written out, since it is the commonest slip: a matrix for a vector.
         raise parameter.error(
             ArgumentValueError,
-            f"an array with {len(found.shape)} dimension{'s' if len(found.shape) != 1 else ''}, shape {found.shape}",
+            f"an array with {_dimensions(len(found.shape))}, shape {found.shape}",
             "pass a.reshape(-1)" if type_.ndim == 1 else f"reshape it to {type_.ndim} dimensions",
         )
     if not strided and not _is_contiguous(found.shape, found.strides):
-        raise _not_contiguous(parameter, found.shape, "np.ascontiguousarray(a)" if found.host is not None else "a contiguous copy")
-    if isinstance(type_, ArrayType) and type_.shape is None and (type_.index or I32).bits == 32:
+        raise _not_contiguous(
+            parameter, found.shape, "np.ascontiguousarray(a)" if found.host is not None else "a contiguous copy"
+        )
+    if isinstance(type_, ArrayType) and (type_.index or I32).bits == 32:
         _check_narrow(parameter, found)
 
 

@@ -46,8 +46,8 @@ def _article(noun: str) -> str:
 class LaunchConfig:
     """How to launch: ``grid`` in blocks and ``block`` in threads, each an int or a tuple of 1 to 3 ints.
 
-    ``shared`` is dynamic shared memory in bytes, ``stream`` a `Stream`, another library's stream or None, ``cluster`` the blocks of
-    a cluster. With ``empty`` arguments are checked and nothing is launched.
+    ``shared`` is dynamic shared memory in bytes, ``stream`` a `Stream`, another library's stream or None, ``cluster``
+    the blocks of a cluster. With ``empty`` arguments are checked and nothing is launched.
     """
 
     grid: Any
@@ -72,7 +72,9 @@ class LaunchConfig:
 
     @classmethod
     def for_num_elems(cls, n: int) -> LaunchConfig:
-        """One thread an element: blocks of 256, the grid rounded up, so that 1 element runs 256 threads; 0 launch nothing."""
+        """One thread an element: blocks of 256, the grid rounded up, so that 1 element runs 256 threads; 0 launch
+        nothing.
+        """
         if isinstance(n, bool) or not hasattr(n, "__index__"):
             raise LaunchConfigTypeError(f"for_num_elems takes an int, got {n!r}")
         count = operator.index(n)
@@ -104,8 +106,8 @@ class LaunchConfig:
             threads = self.grid[axis] * self.block[axis]
             if threads > MAX_AXIS_THREADS:
                 raise LaunchConfigValueError(
-                    f"grid.{AXES[axis]} * block.{AXES[axis]} = {self.grid[axis]} * {self.block[axis]} = {threads} threads "
-                    f"is more than 2**31 - 1 along one axis; use a smaller grid and a grid-stride loop: "
+                    f"grid.{AXES[axis]} * block.{AXES[axis]} = {self.grid[axis]} * {self.block[axis]} = {threads} "
+                    f"threads is more than 2**31 - 1 along one axis; use a smaller grid and a grid-stride loop: "
                     f"for i in range(grid(1), n, gridsize(1))"
                 )
         if self.shared > limits.shared_bytes:
@@ -127,7 +129,8 @@ class LaunchConfig:
             for axis in range(3):
                 if self.grid[axis] % self.cluster[axis]:
                     raise LaunchConfigValueError(
-                        f"grid.{AXES[axis]} = {self.grid[axis]} is not a multiple of cluster.{AXES[axis]} = {self.cluster[axis]}"
+                        f"grid.{AXES[axis]} = {self.grid[axis]} is not a multiple of "
+                        f"cluster.{AXES[axis]} = {self.cluster[axis]}"
                     )
         if self.cooperative and not extra.get("cooperative"):
             raise LaunchConfigValueError(

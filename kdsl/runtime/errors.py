@@ -34,7 +34,7 @@ class LaunchConfigValueError(LaunchConfigError, ValueError):
     """A part of the configuration is out of range."""
 
 
-class DriverUnavailable(RuntimeError):
+class DriverUnavailableError(RuntimeError):
     """There is no CUDA device to use here; the message says why and what to install."""
 
 

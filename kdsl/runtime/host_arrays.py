@@ -36,7 +36,11 @@ class _Group:
     def bytes(self, writable: bool) -> memoryview:
         """The host bytes: through an array that spans them, or else by address."""
         for array in self.members:
-            if array.nbytes == self.high - self.low and array.flags.c_contiguous and (array.flags.writeable or not writable):
+            if (
+                array.nbytes == self.high - self.low
+                and array.flags.c_contiguous
+                and (array.flags.writeable or not writable)
+            ):
                 return host_bytes(array)
         return memoryview((ctypes.c_ubyte * (self.high - self.low)).from_address(self.low)).cast("B")
 

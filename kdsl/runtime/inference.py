@@ -9,7 +9,7 @@ import numpy as np
 
 from kdsl.lang.types import F32, I32, I64, SCALARS, U64, ArrayType, ScalarType, Type, as_type, boolean
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
-from kdsl.runtime.interface import NotOnDevice, device_view
+from kdsl.runtime.interface import NotOnDeviceError, device_view
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.scalars import shown
 
@@ -48,7 +48,7 @@ def _integer(where: str, value: int) -> ScalarType:
 def _foreign(where: str, value: Any) -> Type:
     try:
         view = device_view(value)
-    except NotOnDevice as error:
+    except NotOnDeviceError as error:
         raise ArgumentTypeError(f"{where} is {shown(value)}: it {error}") from None
     if view is None:
         raise ArgumentTypeError(

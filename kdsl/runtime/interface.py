@@ -15,7 +15,8 @@ from kdsl.lang.types import SCALARS, ScalarType, as_type
 class DeviceView:
     """An array in the GPU's memory that someone else owns. ``strides`` are in elements, None if C-contiguous.
 
-    ``type`` is None for a dtype that kernels do not have, whose name is in ``dtype``; ``stream`` is where its last writer ran.
+    ``type`` is None for a dtype that kernels do not have, whose name is in ``dtype``; ``stream`` is where its last
+    writer ran.
     """
 
     address: int
@@ -28,12 +29,14 @@ class DeviceView:
     misaligned_strides: bool = False
 
 
-class NotOnDevice(Exception):
+class NotOnDeviceError(Exception):
     """The object is no array in the GPU's memory; the message says what to do about it, if that is known."""
 
 
 def device_view(value: Any) -> DeviceView | None:
-    """The array behind ``value``, or None if it is no CUDA array at all; NotOnDevice if it is one that cannot be used."""
+    """The array behind ``value``, or None if it is no CUDA array at all; NotOnDeviceError if it is one that cannot be
+    used.
+    """
     if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "data_ptr"):
         return _torch(value)
     interface = getattr(value, "__cuda_array_interface__", None)
@@ -42,7 +45,7 @@ def device_view(value: Any) -> DeviceView | None:
 
 def _interface(interface: dict[str, Any], value: Any) -> DeviceView:
     if interface.get("mask") is not None:
-        raise NotOnDevice("is masked; pass its data")
+        raise NotOnDeviceError("is masked; pass its data")
     address, readonly = interface["data"]
     shape = tuple(interface["shape"])
     type_, name = _scalar(interface["typestr"], str(getattr(value, "dtype", "")))
@@ -59,14 +62,14 @@ def _interface(interface: dict[str, Any], value: Any) -> DeviceView:
 
 
 def _torch(tensor: Any) -> DeviceView | None:
-    # Why not __cuda_array_interface__? PyTorch builds it in Python on each access, refuses bfloat16 in some versions, and
-    # tells no stream.
+    # Why not __cuda_array_interface__? PyTorch builds it in Python on each access, refuses bfloat16 in some versions,
+    # and tells no stream.
     if tensor.device.type != "cuda":
-        raise NotOnDevice(f"is a torch tensor on {tensor.device}; pass t.cuda(), or t.numpy() to have it copied")
+        raise NotOnDeviceError(f"is a torch tensor on {tensor.device}; pass t.cuda(), or t.numpy() to have it copied")
     if tensor.requires_grad:
-        raise NotOnDevice("requires grad, which a kernel cannot honour; pass t.detach()")
+        raise NotOnDeviceError("requires grad, which a kernel cannot honour; pass t.detach()")
     if tensor.is_conj() or tensor.is_neg():
-        raise NotOnDevice("is a lazy conjugate or negative; pass t.resolve_conj().resolve_neg()")
+        raise NotOnDeviceError("is a lazy conjugate or negative; pass t.resolve_conj().resolve_neg()")
     name = str(tensor.dtype).removeprefix("torch.")
     strides = None if tensor.is_contiguous() else tuple(tensor.stride())
     address = tensor.data_ptr()

@@ -5,9 +5,10 @@
     launcher.launch(Launch(...), (a, b, c, n))               # one call, memoised per Launch
     launcher.describe                                        # the generated packer's source text
 
-`Configurations(prepare)` is the dict behind ``kernel[grid, block]``: a missing key is turned into a LaunchConfig, which ``prepare``
-turns into what ``kernel[...]`` gives: `Launcher.bind`'s function where the types are known, or `Configured(kernel, config)`,
-which asks the kernel for a launcher at every call. Look up through `configured`, which also refuses equal keys of other types.
+`Configurations(prepare)` is the dict behind ``kernel[grid, block]``: a missing key is turned into a LaunchConfig, which
+``prepare`` turns into what ``kernel[...]`` gives: `Launcher.bind`'s function where the types are known, or
+`Configured(kernel, config)`, which asks the kernel for a launcher at every call. Look up through `configured`, which
+also refuses equal keys of other types.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The typed launcher of one compiled kernel on one backend: checks arguments, packs them, enqueues, copies NumPy arrays back."""
+"""The typed launcher of one compiled kernel on one backend: checks arguments, packs them, enqueues, copies NumPy arrays
+back.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from kdsl.backend import Backend, Launch
+from kdsl.lang.layout import buffer_size, parameter_layout
 from kdsl.lang.types import SCALARS, ArrayType, PointerType, ScalarType, Type
-from kdsl.runtime.abi import buffer_size, fields, struct_format
 from kdsl.runtime.arguments import ArrayArgument, Parameter, array_argument, scalar_argument
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.errors import ArgumentTypeError
+from kdsl.runtime.formats import struct_format
 from kdsl.runtime.host_arrays import HostArrays
 from kdsl.runtime.memory import layout_of
 from kdsl.runtime.packer import layout_name, packer_source
@@ -38,8 +41,8 @@ class PreparingBackend(Protocol):
 class Launcher:
     """Launches one compiled kernel with Python arguments.
 
-    ``parameters`` are (name, concrete type). ``written`` holds the indexes of the parameters through which the kernel may write
-    memory; None if that is not known, which counts as all of them.
+    ``parameters`` are (name, concrete type). ``written`` holds the indexes of the parameters through which the kernel
+    may write memory; None if that is not known, which counts as all of them.
     """
 
     def __init__(
@@ -57,14 +60,14 @@ class Launcher:
             Parameter(kernel, name, type_, written is None or index in written)
             for index, (name, type_) in enumerate(parameters)
         )
-        layout = fields(parameters)
+        layout = parameter_layout(parameters)
         self._size = buffer_size(layout)
         self._pack = struct.Struct(struct_format(layout)).pack_into
         self.describe = packer_source(kernel, parameters)
         """The source text of the generated argument packer."""
         self._make = self._compile()
-        # Idle buffers. Why a stack, and not one buffer per thread? pop and append are atomic, so neither two threads nor a
-        # launch inside of a launch (an array's property may make one) ever share a buffer.
+        # Idle buffers. Why a stack, and not one buffer per thread? pop and append are atomic, so neither two threads
+        # nor a launch inside of a launch (an array's property may make one) ever share a buffer.
         self._idle: list[ParameterBuffer] = []
         self._bound: dict[Launch, Callable[..., None]] = {}
 
@@ -109,7 +112,9 @@ class Launcher:
         names = [p.name for p in self.parameters]
         signature = f"{self.kernel}({', '.join(f'{p.name}: {p.type}' for p in self.parameters)})"
         if len(args) > len(names):
-            raise ArgumentTypeError(f"{signature} takes {_arguments(len(names))}, got {len(args)}: drop {len(args) - len(names)}")
+            raise ArgumentTypeError(
+                f"{signature} takes {_arguments(len(names))}, got {len(args)}: drop {len(args) - len(names)}"
+            )
         given = dict(zip(names, args, strict=False))
         for name, value in kwargs.items():
             if name not in names:
@@ -178,7 +183,9 @@ class _Bound:
         launcher.keep(buffer)
 
     def _on_stream_of(self, streams: list[int]) -> Enqueue:
-        """How to enqueue after the work that other libraries have in ``streams``: in their stream, if the user named none."""
+        """How to enqueue after the work that other libraries have in ``streams``: in their stream, if the user named
+        none.
+        """
         backend = self.launcher.backend
         if not streams or not isinstance(backend, StreamBackend):
             return self.enqueue
@@ -201,7 +208,7 @@ def _packed(parameters: Sequence[Parameter], found: Sequence[Any], host: HostArr
         # An array without elements has no memory, here or there.
         out.append(host.address(argument.address) if staged else 0 if argument.host is not None else argument.address)
         type_ = parameter.type
-        if isinstance(type_, ArrayType) and type_.shape is None:
+        if isinstance(type_, ArrayType):
             out += argument.shape
             out += argument.strides if type_.strided else ()
     return out
@@ -213,6 +220,5 @@ def _nothing(_: ParameterBuffer) -> None:
 
 def not_configured(kernel: str, arguments: Sequence[Any]) -> TypeError:
     """The error for ``k(a, b)`` without ``[grid, block]``."""
-    return ArgumentTypeError(
-        f"{kernel}({', '.join(shown(a) for a in arguments)}) lacks a launch configuration; write {kernel}[grid, block](...)"
-    )
+    given = ", ".join(shown(argument) for argument in arguments)
+    return ArgumentTypeError(f"{kernel}({given}) lacks a launch configuration; write {kernel}[grid, block](...)")

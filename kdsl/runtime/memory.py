@@ -47,9 +47,14 @@ class Allocation:
             self.backend.free(self.address)
 
 
-@functools.cache
 def layout_of(backend: Backend, type_: ScalarType, wide: bool = False) -> Layout:
     """The one `Layout` for these three. Backends hash by identity and live as long as the process."""
+    key: Any = backend  # a Protocol says nothing of hashing
+    return _layout(key, type_, wide)
+
+
+@functools.cache
+def _layout(backend: Any, type_: ScalarType, wide: bool) -> Layout:
     return Layout(backend, type_, wide)
 
 
@@ -75,7 +80,7 @@ def normal_shape(shape: Any) -> tuple[int, ...]:
 
 def host_bytes(array: np.ndarray[Any, Any]) -> memoryview:
     """The bytes of a C-contiguous host array, any dtype (ml_dtypes' too, which have no buffer format)."""
-    return memoryview(array.reshape(-1).view(np.uint8))
+    return array.reshape(-1).view(np.uint8).data
 
 
 class DeviceArray:
@@ -221,7 +226,9 @@ class DeviceArray:
 
 
 def to_device(array: Any, backend: Backend) -> DeviceArray:
-    """A copy of a host array (or what NumPy makes of the value) in device memory, C-contiguous and of native byte order."""
+    """A copy of a host array (or what NumPy makes of the value) in device memory, C-contiguous and of native byte
+    order.
+    """
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError("a masked array has no device counterpart: pass array.filled(value) or array.data")
     host = np.asarray(array, order="C")

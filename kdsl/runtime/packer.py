@@ -1,7 +1,7 @@
 """The source text of a launcher's argument packer: generated once per signature, the counterpart of nvcc's host stub.
 
-It takes the fast way for arrays of this device and scalars of plain classes, and leaves every other argument, every error
-included, to ``checked``. On the fast way it makes no object but the numbers that it packs.
+It takes the fast way for arrays of this device and scalars of plain classes, and leaves every other argument, every
+error included, to ``checked``. On the fast way it makes no object but the numbers that it packs.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from kdsl.lang.layout import buffer_size, parameter_layout
 from kdsl.lang.types import I32, U64, ArrayType, Kind, PointerType, ScalarType, Type
-from kdsl.runtime.abi import buffer_size, fields, struct_format
+from kdsl.runtime.formats import struct_format
 
 
 @dataclass(slots=True)
@@ -37,7 +38,7 @@ def packer_source(kernel: str, parameters: Sequence[tuple[str, Type]]) -> str:
     names = _argument_names([name for name, _ in parameters])
     for name, (_, type_) in zip(names, parameters, strict=True):
         _parameter(parts, name, type_)
-    layout = fields(parameters)
+    layout = parameter_layout(parameters)
     unpack = f"{', '.join(names)}, = args" if names else "() = args"
     tests = " and ".join([*parts.tests, "not kwargs"])
     packed = "".join(f", {expression}" for expression in parts.packed)
@@ -66,11 +67,26 @@ def packer_source(kernel: str, parameters: Sequence[tuple[str, Type]]) -> str:
 
 
 def _argument_names(names: Sequence[str]) -> list[str]:
-    """The kernel's own names, so that the text reads well; a number is appended where one would hide a name of the packer's."""
-    taken = {"args", "kwargs", "enqueue", "checked", "acquire", "release", "pack", "buffer", "make", "launch", "bf16_bits"}
+    """The kernel's own names, so that the text reads well; a number is appended where one would hide a name of the
+    packer's.
+    """
+    taken = {
+        "args",
+        "kwargs",
+        "enqueue",
+        "checked",
+        "acquire",
+        "release",
+        "pack",
+        "buffer",
+        "make",
+        "launch",
+        "bf16_bits",
+    }
     # Capitals are the packer's globals, two underscores its extents.
     return [
-        f"arg_{index}_" if name in taken or re.search(r"[A-Z]|__|^arg_", name) else name for index, name in enumerate(names)
+        f"arg_{index}_" if name in taken or re.search(r"[A-Z]|__|^arg_", name) else name
+        for index, name in enumerate(names)
     ]
 
 
@@ -91,8 +107,6 @@ def _parameter(parts: _Parts, name: str, type_: Type) -> None:
         case ScalarType():
             # struct itself refuses what has no __index__ and what does not fit.
             parts.packed.append(name)
-        case _:
-            raise TypeError(f"a kernel parameter cannot have the type {type_}")
 
 
 def _either_layout(name: str, element: ScalarType) -> str:
@@ -101,14 +115,12 @@ def _either_layout(name: str, element: ScalarType) -> str:
 
 def _array(parts: _Parts, name: str, type_: ArrayType) -> None:
     narrow = (type_.index or I32).bits == 32
-    if type_.shape is not None:
-        parts.tests += [_either_layout(name, type_.element), f"{name}.shape == {type_.shape!r}"]
-        parts.packed.append(f"{name}.address")
-        return
     extents = [f"{name}__{axis}" for axis in range(type_.ndim)]
     # Fails, and so takes the checked way, for another rank.
     parts.setup.append(f"{', '.join(extents)}, = {name}.shape")
-    parts.tests.append(f"{name}.layout is {layout_name(type_.element)}" if narrow else _either_layout(name, type_.element))
+    parts.tests.append(
+        f"{name}.layout is {layout_name(type_.element)}" if narrow else _either_layout(name, type_.element)
+    )
     parts.packed.append(f"{name}.address")
     parts.packed += extents
     if type_.strided:

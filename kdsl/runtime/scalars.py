@@ -1,4 +1,6 @@
-"""Scalar arguments: what fits a scalar parameter, as the value that is packed; anything else is an error that names the fix."""
+"""Scalar arguments: what fits a scalar parameter, as the value that is packed; anything else is an error that names the
+fix.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +12,20 @@ from typing import Any
 import numpy as np
 
 from kdsl.lang.types import Kind, ScalarType
-from kdsl.runtime.abi import FORMATS
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
+from kdsl.runtime.formats import FORMATS
 
 # Exact classes that any float parameter packs directly. Others (Fraction, Decimal, 0-d arrays) take the checked way.
 REAL_CLASSES: frozenset[type] = frozenset(
-    (float, int, bool, np.float16, np.float32, np.float64)
-    + (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
+    {float, int, bool, np.float16, np.float32, np.float64}
+    | {np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
 )
 
 
 def bf16_bits(value: Any) -> int:
-    """The bits of the bfloat16 nearest to a real number, ties to even, rounded once; OverflowError for a finite value too large."""
+    """The bits of the bfloat16 nearest to a real number, ties to even, rounded once; OverflowError for a finite value
+    too large.
+    """
     number = float(value)
     bits: int = struct.unpack("<I", struct.pack("<f", number))[0]
     if math.isnan(number):

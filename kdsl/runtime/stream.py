@@ -1,4 +1,6 @@
-"""Streams and events over any Backend. On the emulator work is done when it is enqueued, so its one stream is trivially ordered."""
+"""Streams and events over any Backend. On the emulator work is done when it is enqueued, so its one stream is trivially
+ordered.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from kdsl.runtime.errors import LaunchConfigTypeError, LaunchConfigValueError
 
 @runtime_checkable
 class StreamBackend(Protocol):
-    """What a backend with asynchronous streams adds to `Backend`. Handles are integers; stream 0 is the legacy default stream."""
+    """What a backend with asynchronous streams adds to `Backend`. Handles are integers; stream 0 is the legacy default
+    stream.
+    """
 
     def create_stream(self, priority: int) -> int: ...
     def destroy_stream(self, stream: int) -> None: ...
@@ -32,7 +36,9 @@ class StreamBackend(Protocol):
 
 
 class Stream:
-    """A queue of work: launches in one stream run in order. Ordered with the default stream, as CUDA's blocking streams are."""
+    """A queue of work: launches in one stream run in order. Ordered with the default stream, as CUDA's blocking streams
+    are.
+    """
 
     def __init__(self, backend: Backend, priority: int = 0) -> None:
         self.backend = backend
@@ -142,12 +148,16 @@ def stream_handle(stream: Any, backend: Backend) -> int:
             "the fourth value in k[grid, block, stream, shared_bytes] is the dynamic shared memory"
         )
     if not isinstance(backend, StreamBackend):
-        raise LaunchConfigValueError(f"{stream!r} is a CUDA stream; the {backend.name} runs kernels only in its own streams")
+        raise LaunchConfigValueError(
+            f"{stream!r} is a CUDA stream; the {backend.name} runs kernels only in its own streams"
+        )
     return handle
 
 
 def foreign_handle(stream: Any) -> int | None:
-    """The handle in another library's stream object: `__cuda_stream__`, PyTorch's `cuda_stream`, CuPy's `ptr`; or an int."""
+    """The handle in another library's stream object: `__cuda_stream__`, PyTorch's `cuda_stream`, CuPy's `ptr`; or an
+    int.
+    """
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
         return int(protocol()[1] if callable(protocol) else protocol[1])
@@ -155,8 +165,8 @@ def foreign_handle(stream: Any) -> int | None:
         value = getattr(stream, name, None)
         if isinstance(value, int):
             return value
-    # Why refuse small ints? k[grid, block, 1024] is a forgotten stream far more often than a handle, which is an address;
-    # 0, 1 and 2 are CUDA's own names for the default, the legacy and the per-thread stream.
+    # Why refuse small ints? k[grid, block, 1024] is a forgotten stream far more often than a handle, which is an
+    # address; 0, 1 and 2 are CUDA's own names for the default, the legacy and the per-thread stream.
     if isinstance(stream, int) and not isinstance(stream, bool) and (0 <= stream <= 2 or stream > 0xFFFF):
         return stream
     return None

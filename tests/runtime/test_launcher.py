@@ -132,7 +132,12 @@ def test_parameters_lie_as_in_cuda_c(backend: Any) -> None:
 
 
 def test_array_parameters(backend: Any) -> None:
-    parameters = (("x", ArrayType(F32, 2)), ("s", I8), ("y", ArrayType(F64, 1, index=I64)), ("z", ArrayType(I32, 3, strided=True)))
+    parameters = (
+        ("x", ArrayType(F32, 2)),
+        ("s", I8),
+        ("y", ArrayType(F64, 1, index=I64)),
+        ("z", ArrayType(I32, 3, strided=True)),
+    )
     x, y, z = np.zeros((2, 3), np.float32), np.zeros(5), np.zeros((2, 3, 4), np.int32)
     device = [to_device(array, backend) for array in (x, y, z)]
     got = struct.unpack("@QiibQqQiiiiii", packed(backend, parameters, device[0], 1, device[1], device[2]))
@@ -158,14 +163,28 @@ def test_integers_at_their_limits(backend: Any, name: str) -> None:
     for value in (scalar.minimum, scalar.maximum, 0, True, np.True_, scalar.numpy.type(3), np.array(5, np.int16)):
         assert packed(backend, (("n", scalar),), value) == np.array(int(value)).astype(scalar.numpy).tobytes()
     for value in (scalar.minimum - 1, scalar.maximum + 1):
-        with pytest.raises(ValueError, match=f"k: argument `n` takes {name}, {scalar.minimum} to {scalar.maximum}, got {value}"):
+        with pytest.raises(
+            ValueError, match=f"k: argument `n` takes {name}, {scalar.minimum} to {scalar.maximum}, got {value}"
+        ):
             packed(backend, (("n", scalar),), value)
 
 
 @pytest.mark.parametrize("name", ["f16", "f32", "f64", "bf16"])
 def test_floats(backend: Any, name: str) -> None:
     scalar = SCALARS[name]
-    values = (1.0, -2, True, np.float32(0.1), np.float64(0.1), np.int64(3), float("inf"), -0.0, np.array(0.5), 1e-7, np.float16(2))
+    values = (
+        1.0,
+        -2,
+        True,
+        np.float32(0.1),
+        np.float64(0.1),
+        np.int64(3),
+        float("inf"),
+        -0.0,
+        np.array(0.5),
+        1e-7,
+        np.float16(2),
+    )
     for value in values:
         assert packed(backend, (("x", scalar),), value) == np.array(value, np.float64).astype(scalar.numpy).tobytes()
     nan = packed(backend, (("x", scalar),), float("nan"))
@@ -196,7 +215,12 @@ def test_bf16_agrees_with_ml_dtypes_on_f32_values(backend: Any) -> None:
 
 
 def test_bools(backend: Any) -> None:
-    assert [packed(backend, (("p", boolean),), v) for v in (True, False, np.True_, np.False_)] == [b"\1", b"\0", b"\1", b"\0"]
+    assert [packed(backend, (("p", boolean),), v) for v in (True, False, np.True_, np.False_)] == [
+        b"\1",
+        b"\0",
+        b"\1",
+        b"\0",
+    ]
     for value in (1, 0.0, "x", None):
         with pytest.raises(TypeError, match="takes a bool"):
             packed(backend, (("p", boolean),), value)
@@ -236,7 +260,19 @@ def test_out_of_memory_copies_nothing(backend: Any) -> None:
 
 
 def test_parameter_names_that_the_packer_uses(backend: Any) -> None:
-    names = ("args", "kwargs", "pack", "buffer", "enqueue", "F32_LAYOUT", "x__0", "bf16_bits", "FAILURES", "é", "arg_0_")
+    names = (
+        "args",
+        "kwargs",
+        "pack",
+        "buffer",
+        "enqueue",
+        "F32_LAYOUT",
+        "x__0",
+        "bf16_bits",
+        "FAILURES",
+        "é",
+        "arg_0_",
+    )
     buffer = packed(backend, [(name, I32) for name in names], *range(len(names)))
     assert buffer == struct.pack("<11i", *range(11))
 
@@ -277,7 +313,10 @@ def test_wide_arrays_need_wide_extents(backend: Any) -> None:
     huge = np.lib.stride_tricks.as_strided(np.zeros(1, np.int8), (2**31,), (0,))
     with pytest.raises(ValueError, match="do not fit 32 bits; compile the kernel's 64-bit variant"):
         packed(backend, (("x", ArrayType(I8, 1, strided=True)),), huge)
-    assert struct.unpack("<Qqq", packed(backend, (("x", ArrayType(I8, 1, index=I64, strided=True)),), huge))[1:] == (2**31, 0)
+    assert struct.unpack("<Qqq", packed(backend, (("x", ArrayType(I8, 1, index=I64, strided=True)),), huge))[1:] == (
+        2**31,
+        0,
+    )
 
 
 def test_wide_device_arrays_take_the_checked_way(backend: Any) -> None:

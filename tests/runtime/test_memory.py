@@ -18,7 +18,12 @@ def test_round_trip_of_every_scalar_type(backend: Any, name: str) -> None:
     dtype = SCALARS[name].numpy
     host = np.arange(24).reshape(2, 3, 4).astype(dtype)
     device = to_device(host, backend)
-    assert (device.shape, device.dtype, device.nbytes, device.strides) == (host.shape, host.dtype, host.nbytes, host.strides)
+    assert (device.shape, device.dtype, device.nbytes, device.strides) == (
+        host.shape,
+        host.dtype,
+        host.nbytes,
+        host.strides,
+    )
     assert device.itemsize == host.itemsize and device.ndim == 3 and device.size == 24 and len(device) == 2
     back = device.to_host()
     assert back.dtype == dtype and back.tobytes() == host.tobytes()
@@ -136,7 +141,9 @@ def test_interface_is_only_cuda(backend: Any, make_backend: Any) -> None:
         _ = zeros(3, backend=backend).__cuda_array_interface__
     array = zeros((2, 3), np.float16, backend=make_backend("cuda"))
     interface = array.__cuda_array_interface__
-    assert interface["shape"] == (2, 3) and interface["typestr"] == "<f2" and interface["data"] == (array.address, False)
+    assert (
+        interface["shape"] == (2, 3) and interface["typestr"] == "<f2" and interface["data"] == (array.address, False)
+    )
     assert interface["version"] == 3 and interface["strides"] is None
 
 
@@ -146,4 +153,7 @@ def test_no_silent_copy_to_the_host(backend: Any) -> None:
 
 
 def test_repr(backend: Any) -> None:
-    assert repr(empty((2, 3), ml_dtypes.bfloat16, backend=backend)) == "DeviceArray(shape=(2, 3), dtype=bfloat16, on emulator)"
+    assert (
+        repr(empty((2, 3), ml_dtypes.bfloat16, backend=backend))
+        == "DeviceArray(shape=(2, 3), dtype=bfloat16, on emulator)"
+    )

@@ -1,0 +1,226 @@
+"""Calls of the CUDA driver through cuda-python: the context they need, and their errors as exceptions.
+
+Knows nothing of arrays or kernels' arguments. Nothing of CUDA is called before `Calls.start`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+from kdsl.backend import DeviceError, Launch
+from kdsl.runtime import driver_errors
+from kdsl.runtime.errors import DriverUnavailableError, ForkedProcessError
+
+Recorder = Callable[[str, float, float], object]
+"""Takes a driver call's name, when it began (`perf_counter`) and how many seconds it took."""
+
+OLDEST_DRIVER = 12000
+OLDEST_CAPABILITY = (7, 5)
+
+
+def bindings() -> Any:
+    """The module `cuda.bindings.driver`; DriverUnavailableError says how to get it."""
+    try:
+        from cuda.bindings import driver  # start-up cost, and absent on macOS
+    except ImportError as error:
+        raise DriverUnavailableError(
+            "cuda-python is not installed; pip install 'cuda-python>=12.8' (there is none for macOS)"
+        ) from error
+    return driver
+
+
+class Recording:
+    """The driver's functions, each call of which is timed and told to ``record``."""
+
+    def __init__(self, api: Any, record: Recorder) -> None:
+        self._api = api
+        self._record = record
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._api, name)
+        if not name.startswith("cu") or not callable(found) or isinstance(found, type):
+            return found
+        record = self._record
+
+        def timed(*args: Any) -> Any:
+            start = perf_counter()
+            result = found(*args)
+            record(name, start, perf_counter() - start)
+            return result
+
+        setattr(self, name, timed)
+        return timed
+
+
+def initialized(api: Any) -> str | None:
+    """Initialise the driver; why it cannot be used, or None. Never raises."""
+    try:
+        code = int(api.cuInit(0)[0])
+        if code:
+            return _no_device(api, code)
+        version = int(api.cuDriverGetVersion()[1])
+        if version < OLDEST_DRIVER:
+            return (
+                f"the NVIDIA driver is too old: it supports CUDA {version_text(version)}, and kdsl needs 12.0 or later"
+            )
+        if not int(api.cuDeviceGetCount()[1]):
+            return _no_device(api, driver_errors.NO_DEVICE)
+        return too_old(capability(api, int(api.cuDeviceGet(0)[1])))
+    except RuntimeError as error:
+        # cuda-python's word for a machine without the driver's library.
+        return f"no NVIDIA driver was found: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+
+
+def capability(api: Any, device: Any) -> tuple[int, int]:
+    """The compute capability: (9, 0) is sm_90."""
+    names = api.CUdevice_attribute
+    major = api.cuDeviceGetAttribute(names.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device)[1]
+    return int(major), int(api.cuDeviceGetAttribute(names.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device)[1])
+
+
+def too_old(capability: tuple[int, int]) -> str | None:
+    """Why a GPU is none for kdsl."""
+    if capability >= OLDEST_CAPABILITY:
+        return None
+    return f"the GPU is sm_{capability[0]}{capability[1]}, and kdsl needs sm_75 or later"
+
+
+def _no_device(api: Any, code: int) -> str:
+    if code == driver_errors.NO_DEVICE:
+        return "the NVIDIA driver finds no GPU (is CUDA_VISIBLE_DEVICES hiding it?)"
+    if code == driver_errors.NOT_INITIALIZED:
+        return "CUDA was used before this process was forked; start it with multiprocessing's spawn method"
+    return f"the NVIDIA driver does not start: {error_text(api, code)}"
+
+
+def version_text(version: int) -> str:
+    """12080 as 12.8."""
+    return f"{version // 1000}.{version % 1000 // 10}"
+
+
+def error_text(api: Any, code: int) -> str:
+    """``CUDA_ERROR_X (what it means)``."""
+    name, text = api.cuGetErrorName(code_of(api, code))[1], api.cuGetErrorString(code_of(api, code))[1]
+    if not name:
+        return f"CUDA error {code}"
+    return f"{_decoded(name)} ({_decoded(text)})" if text else _decoded(name)
+
+
+def code_of(api: Any, code: int) -> Any:
+    """The binding's own object for a code, where it has one."""
+    try:
+        return api.CUresult(code)
+    except ValueError:
+        return api.CUresult(999)  # CUDA_ERROR_UNKNOWN: a driver newer than the bindings
+
+
+def _decoded(text: Any) -> str:
+    return text.decode() if isinstance(text, bytes) else str(text)
+
+
+class Calls:
+    """The driver's functions for one device: each in the device's primary context, with errors raised.
+
+    ``recent`` holds what was launched since the device was last seen well, so that a fault can be given its kernel's
+    name.
+    """
+
+    def __init__(self, ordinal: int, api: Any, record: Recorder | None = None) -> None:
+        self.api: Any = Recording(api, record) if record else api
+        self.ordinal = ordinal
+        reason = initialized(self.api)
+        if reason:
+            raise DriverUnavailableError(reason)
+        count = int(self.api.cuDeviceGetCount()[1])
+        if not 0 <= ordinal < count:
+            raise DriverUnavailableError(f"there is no GPU {ordinal}: the driver finds {count}, counted from 0")
+        self.device = self.bare("cuDeviceGet", ordinal)
+        self.context: Any = None
+        self.dead: str | None = None
+        self.forked = False
+        self.recent: deque[tuple[str, Launch]] = deque(maxlen=64)
+        # Read anew at each launch, so that a forked child meets the error and not the parent's driver.
+        self.launch_kernel = self.api.cuLaunchKernel
+        self._lock = threading.Lock()
+        _mark_children(self)
+
+    def start(self) -> None:
+        """Make the primary context, which takes a fifth of a second; later calls are free. Any thread may call it."""
+        with self._lock:
+            if self.context is None:
+                self.context = self.bare("cuDevicePrimaryCtxRetain", self.device)
+
+    def enter(self) -> None:
+        """Make the device's context this thread's; raise if the process cannot use it any more."""
+        if self.forked:
+            raise forked_error()
+        if self.dead:
+            raise DeviceError(f"the GPU cannot be used any more in this process, since {self.dead}")
+        if self.context is None:
+            self.start()
+        if int(self.api.cuCtxGetCurrent()[1]) != int(self.context):
+            self.bare("cuCtxSetCurrent", self.context)
+
+    def call(self, name: str, *args: Any) -> Any:
+        """The values of a call in the device's context (None, one, or a tuple); its error raised."""
+        self.enter()
+        return self.bare(name, *args)
+
+    def bare(self, name: str, *args: Any) -> Any:
+        """As `call`, in whatever context is current."""
+        code, value = self.attempt(name, *args)
+        if code:
+            raise self.error(code, name)
+        return value
+
+    def attempt(self, name: str, *args: Any) -> tuple[int, Any]:
+        """The code and the values of a call."""
+        try:
+            result = getattr(self.api, name)(*args)
+        except RuntimeError as error:
+            raise DriverUnavailableError(f"the NVIDIA driver is too old for {name}: {error}") from error
+        values = result[1:]
+        return int(result[0]), values[0] if len(values) == 1 else values or None
+
+    def error(self, code: int, doing: str) -> Exception:
+        """The exception for a code that ``doing`` gave: a kernel's fault with the kernel's name, or the driver's
+        refusal.
+        """
+        text = error_text(self.api, code)
+        if code not in driver_errors.DEAD_CONTEXT:
+            return DeviceError(f"{doing} failed: {text}")
+        failure = driver_errors.fault(code, text, list(dict.fromkeys(self.recent)))
+        self.dead = str(failure)
+        failure.args = (f"{failure}. The GPU cannot be used any more in this process",)
+        return failure
+
+
+def forked_error() -> ForkedProcessError:
+    return ForkedProcessError(
+        "CUDA was used before this process was forked, and CUDA does not survive a fork; start processes with "
+        'multiprocessing.get_context("spawn")'
+    )
+
+
+def _refuse_in_child(*_: Any) -> Any:
+    raise forked_error()
+
+
+def _mark_children(calls: Calls) -> None:
+    """Make every use after a fork an error. The hook cannot be removed, so it must not keep ``calls`` alive."""
+    reference = weakref.ref(calls)
+
+    def in_child() -> None:
+        found = reference()
+        if found is not None:
+            found.forked = True
+            found.launch_kernel = _refuse_in_child
+
+    if hasattr(os, "register_at_fork"):  # absent on Windows, which does not fork
+        os.register_at_fork(after_in_child=in_child)

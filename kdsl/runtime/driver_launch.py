@@ -1,0 +1,124 @@
+"""Launching through the driver: everything but the parameters is bound ahead, so that a launch is one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kdsl.backend import DeviceError, Launch
+from kdsl.runtime import driver_errors
+from kdsl.runtime.driver_calls import Calls, error_text, forked_error
+from kdsl.runtime.driver_modules import CudaFunction
+from kdsl.runtime.parameters import ParameterBuffer
+
+Enqueue = Callable[[ParameterBuffer], None]
+
+# Up to here dynamic shared memory needs no asking (CUDA programming guide, compute capabilities).
+PLAIN_SHARED_BYTES = 48 * 1024
+
+
+def prepare(calls: Calls, function: CudaFunction, launch: Launch) -> Enqueue:
+    """A function that enqueues this launch with the parameters it is given."""
+    calls.enter()
+    if launch.shared_bytes > PLAIN_SHARED_BYTES:
+        _allow_shared_memory(calls, function, launch)
+    if launch.cluster or launch.cooperative:
+        return _prepare_extended(calls, function, launch)
+    handle, stream = function.handle, calls.api.CUstream(launch.stream)
+    (grid_x, grid_y, grid_z), (block_x, block_y, block_z), shared = launch.grid, launch.block, launch.shared_bytes
+    described = (function.name, launch)
+    note = calls.recent.append
+
+    def enqueue(buffer: ParameterBuffer) -> None:
+        # The parameters go as one packed buffer: `extra`, not an array of pointers.
+        code = calls.launch_kernel(
+            handle, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, 0, buffer.extra
+        )[0]
+        if code:
+            again(int(code), buffer)
+        note(described)
+
+    def again(code: int, buffer: ParameterBuffer) -> None:
+        if code != driver_errors.INVALID_CONTEXT or calls.dead:
+            raise refused(calls, function, launch, code)
+        # This thread has no context yet. Looking at each launch would cost more than failing once.
+        calls.enter()
+        code = int(
+            calls.launch_kernel(
+                handle, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, 0, buffer.extra
+            )[0]
+        )
+        if code:
+            raise refused(calls, function, launch, code)
+
+    return enqueue
+
+
+def _prepare_extended(calls: Calls, function: CudaFunction, launch: Launch) -> Enqueue:
+    """For launches with attributes, which `cuLaunchKernel` does not take."""
+    api = calls.api
+    config = api.CUlaunchConfig()
+    config.gridDimX, config.gridDimY, config.gridDimZ = launch.grid
+    config.blockDimX, config.blockDimY, config.blockDimZ = launch.block
+    config.sharedMemBytes = launch.shared_bytes
+    config.hStream = api.CUstream(launch.stream)
+    attributes = []
+    if launch.cluster:
+        attributes.append(_attribute(api, "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION"))
+        dimensions = attributes[-1].value.clusterDim
+        dimensions.x, dimensions.y, dimensions.z = launch.cluster
+    if launch.cooperative:
+        attributes.append(_attribute(api, "CU_LAUNCH_ATTRIBUTE_COOPERATIVE"))
+        attributes[-1].value.cooperative = 1
+    config.attrs = attributes
+    config.numAttrs = len(attributes)
+
+    def enqueue(buffer: ParameterBuffer) -> None:
+        calls.enter()
+        code, _ = calls.attempt("cuLaunchKernelEx", config, function.handle, 0, buffer.extra)
+        if code:
+            raise refused(calls, function, launch, code)
+        calls.recent.append((function.name, launch))
+
+    return enqueue
+
+
+def _attribute(api: Any, name: str) -> Any:
+    attribute = api.CUlaunchAttribute()
+    attribute.id = getattr(api.CUlaunchAttributeID, name)
+    return attribute
+
+
+def _allow_shared_memory(calls: Calls, function: CudaFunction, launch: Launch) -> None:
+    attribute = calls.api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    code, _ = calls.attempt("cuFuncSetAttribute", function.handle, attribute, launch.shared_bytes)
+    if code:
+        raise refused(calls, function, launch, code)
+
+
+def refused(calls: Calls, function: CudaFunction, launch: Launch, code: int) -> Exception:
+    """Why a launch was not enqueued: the driver refuses it, or an earlier kernel's fault shows only now."""
+    if calls.forked:
+        return forked_error()
+    if calls.dead:
+        return DeviceError(f"`{function.name}` was not launched: the GPU cannot be used any more, since {calls.dead}")
+    if code in driver_errors.DEAD_CONTEXT:
+        return calls.error(code, "a launch")
+    why = driver_errors.REFUSED_LAUNCH.get(code, "the driver refuses it")
+    text = f"{driver_errors.launch_text(function.name, launch)} was not launched: {why} ({error_text(calls.api, code)})"
+    return DeviceError(text + _resources(calls, function), kernel=function.name)
+
+
+def _resources(calls: Calls, function: CudaFunction) -> str:
+    """What the kernel needs, where the driver tells."""
+    names = calls.api.CUfunction_attribute
+    parts = []
+    for attribute, what in (
+        (names.CU_FUNC_ATTRIBUTE_NUM_REGS, "registers a thread"),
+        (names.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, "bytes of static shared memory"),
+        (names.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, "threads a block at most"),
+    ):
+        code, value = calls.attempt("cuFuncGetAttribute", attribute, function.handle)
+        if not code:
+            parts.append(f"{int(value)} {what}")
+    return f". The kernel has {', '.join(parts)}" if parts else ""

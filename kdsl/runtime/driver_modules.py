@@ -1,0 +1,82 @@
+"""Loading PTX, cubins and fatbins into the driver, and finding kernels in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kdsl.backend import DeviceError
+from kdsl.runtime import driver_errors
+from kdsl.runtime.driver_calls import Calls, error_text
+
+LOG_BYTES = 16 * 1024
+
+
+@dataclass(frozen=True)
+class CudaModule:
+    """A loaded library. ``log`` is where the driver's PTX compiler writes errors, which it may do as late as at the
+    first use.
+    """
+
+    library: Any
+    log: bytearray
+
+    def log_text(self) -> str:
+        return _text(self.log)
+
+
+@dataclass(frozen=True)
+class CudaFunction:
+    """A kernel of a loaded module; holding it keeps the module's memory."""
+
+    name: str
+    handle: Any
+    module: CudaModule
+
+
+def load(calls: Calls, image: bytes) -> CudaModule:
+    """Load an image; DeviceError with the PTX compiler's log if the driver refuses it."""
+    calls.enter()
+    api, log = calls.api, bytearray(LOG_BYTES)
+    is_binary = image[:4] in (b"\x7fELF", b"\x50\xed\x55\xba")
+    # PTX is a C string to the driver.
+    code = image if is_binary else image.rstrip(b"\0") + b"\0"
+    options = [api.CUjit_option.CU_JIT_ERROR_LOG_BUFFER, api.CUjit_option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
+    result, library = calls.attempt("cuLibraryLoadData", code, options, [log, LOG_BYTES], len(options), [], [], 0)
+    if result:
+        raise _refused(calls, result, log)
+    return CudaModule(library, log)
+
+
+def find(calls: Calls, module: CudaModule, name: str) -> CudaFunction:
+    """A kernel by its PTX name; KeyError lists those that there are."""
+    calls.enter()
+    result, kernel = calls.attempt("cuLibraryGetKernel", module.library, name.encode())
+    if result == driver_errors.NOT_FOUND:
+        raise KeyError(f"the module has no kernel {name!r}; it has {', '.join(_names(calls, module)) or 'none'}")
+    if result:
+        raise _refused(calls, result, module.log)
+    # Why not launch the CUkernel itself? The driver then looks up its function for the current context at each launch.
+    result, function = calls.attempt("cuKernelGetFunction", kernel)
+    if result:
+        raise _refused(calls, result, module.log)
+    return CudaFunction(name, function, module)
+
+
+def _names(calls: Calls, module: CudaModule) -> list[str]:
+    count = int(calls.bare("cuLibraryGetKernelCount", module.library))
+    kernels = calls.bare("cuLibraryEnumerateKernels", count, module.library)
+    return sorted(calls.bare("cuKernelGetName", kernel).decode() for kernel in kernels)
+
+
+def _refused(calls: Calls, code: int, log: bytearray) -> Exception:
+    if code in driver_errors.DEAD_CONTEXT or code == driver_errors.OUT_OF_MEMORY:
+        return calls.error(code, "loading a module")
+    why = driver_errors.UNREADABLE_IMAGE.get(code)
+    text = f"the driver refuses the module{f': {why}' if why else ''} ({error_text(calls.api, code)})"
+    said = _text(log)
+    return DeviceError(f"{text}\n{said}" if said else text)
+
+
+def _text(log: bytearray) -> str:
+    return bytes(log).split(b"\0")[0].decode(errors="replace").strip()
