@@ -1,6 +1,7 @@
 """What a place that runs kernels must offer: the CUDA driver and the emulator are the two implementations.
 
-Memory is addressed by plain integers (device addresses), kernels take one packed parameter buffer, laid out as in CUDA C.
+Memory is addressed by plain integers (device addresses), kernels take one packed parameter buffer, laid out as in
+CUDA C.
 Nothing here knows of Python kernels, types or arrays.
 """
 
@@ -41,7 +42,9 @@ class DeviceAssertionError(DeviceError, AssertionError):
 
 
 class MemoryFault(DeviceError):
-    """An access outside of every allocation, misaligned, to freed or read-only memory, or a read of what was never written."""
+    """An access outside of every allocation, misaligned, to freed or read-only memory, or a read of what was never
+    written.
+    """
 
 
 class SynchronizationError(DeviceError):
@@ -54,7 +57,9 @@ class LaunchTimeout(DeviceError):
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One launch's configuration, already checked and complete. ``shared_bytes`` is the dynamic shared memory of a block."""
+    """One launch's configuration, already checked and complete. ``shared_bytes`` is the dynamic shared memory of a
+    block.
+    """
 
     grid: Dim3
     block: Dim3
@@ -122,7 +127,9 @@ class Backend(Protocol):
         ...
 
     def launch(self, function: Any, launch: Launch, parameters: bytearray | bytes) -> None:
-        """Enqueue one launch; ``parameters`` holds the kernel's arguments at their CUDA C offsets and is read before the return."""
+        """Enqueue one launch; ``parameters`` holds the kernel's arguments at their CUDA C offsets and is read before
+        the return.
+        """
         ...
 
     def synchronize(self) -> None:

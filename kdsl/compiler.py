@@ -308,5 +308,7 @@ def _signature(kernel: Kernel[Any], signature: Any) -> tuple[Type, ...] | None:
 
 
 def start_trace(*, calls: bool) -> Timeline:
-    """Record every stage of this process from now on; with ``calls`` also each call of the devices started after this."""
+    """Record every stage of this process from now on; with ``calls`` also each call of the devices started after
+    this.
+    """
     return DEVICES.trace(calls=calls)
