@@ -94,14 +94,16 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names.sp
 _HOME |= {"compile": "kdsl.compiler", "math": "kdsl.lang"}
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'kdsl' has no attribute {name!r}")
-    module = import_module(_HOME[name])
-    # `atomic` and `math` are modules themselves.
-    value = import_module(f"{_HOME[name]}.{name}") if _HOME[name] == "kdsl.lang" else getattr(module, name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:
+    # A type checker that saw this would take any name for a public one.
+    def __getattr__(name: str) -> Any:
+        if name not in _HOME:
+            raise AttributeError(f"module 'kdsl' has no attribute {name!r}")
+        module = import_module(_HOME[name])
+        # `atomic` and `math` are modules themselves.
+        value = import_module(f"{_HOME[name]}.{name}") if _HOME[name] == "kdsl.lang" else getattr(module, name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
