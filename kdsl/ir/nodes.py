@@ -1,7 +1,9 @@
 """The whole typed tree on one screen: what the frontend makes and codegen lowers.
 
-Every expression has a concrete `type` (weak literals are gone) and a `span`. Every implicit conversion is an explicit `Cast`.
-Locals are mutable; LLVM's mem2reg builds SSA from them. Semantics are those of the language's table of defined operations.
+Every expression has a concrete `type` (weak literals are gone) and a `span`. Every implicit conversion is an explicit
+`Cast`.
+Locals are mutable; LLVM's mem2reg builds SSA from them. Semantics are those of the language's table of defined
+operations.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from kdsl.source import Span
 
 
 class BinaryOp(Enum):
-    """Both operands have the result's type, but a shift's right operand may be any int. DIV is true division of floats."""
+    """Both operands have the result's type, but a shift's right operand may be any int. DIV is true division of
+    floats.
+    """
 
     ADD, SUB, MUL, DIV, FLOORDIV, MOD, POW = "+", "-", "*", "/", "//", "%", "**"
     AND, OR, XOR, SHL, SHR = "&", "|", "^", "<<", ">>"
@@ -57,7 +61,8 @@ class Local:
     uid: int
 
 
-# --- expressions -------------------------------------------------------------------------------------------------------
+# --- expressions
+# -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +155,9 @@ class Bitcast:
 
 @dataclass(frozen=True, slots=True)
 class ElementAddress:
-    """The address of ``base[indices]``; base is a pointer (one index) or an array (``ndim`` indices of any int types)."""
+    """The address of ``base[indices]``; base is a pointer (one index) or an array (``ndim`` indices of any int
+    types).
+    """
 
     base: Expr
     indices: tuple[Expr, ...]
@@ -270,7 +277,8 @@ Expr = (
     | Atomic
 )
 
-# --- statements --------------------------------------------------------------------------------------------------------
+# --- statements
+# --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,7 +394,8 @@ Stmt = (
     | Assert
 )
 
-# --- functions ---------------------------------------------------------------------------------------------------------
+# --- functions
+# ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
