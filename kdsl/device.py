@@ -7,6 +7,7 @@ import threading
 
 from kdsl.backend import Backend
 from kdsl.timeline import Timeline
+from kdsl.tracing import TracedBackend
 
 
 class Devices:
@@ -61,20 +62,24 @@ class Devices:
             raise ValueError(f"no device is called {name!r}; choose 'cuda', 'cuda:N' or 'emulator'")
         key = f"cuda:{int(ordinal or 0)}" if kind == "cuda" else kind
         if key not in self._started:
-            self._started[key] = _cuda(int(ordinal or 0)) if kind == "cuda" else _emulator()
+            calls = self.timeline if self.trace_calls else None
+            self._started[key] = _cuda(int(ordinal or 0), calls) if kind == "cuda" else _emulator(calls)
         return self._started[key]
 
 
-def _cuda(ordinal: int) -> Backend:
+def _cuda(ordinal: int, timeline: Timeline | None) -> Backend:
     from kdsl.runtime.driver import CudaDriver  # start-up cost
 
     found, reason = CudaDriver.available()
     if not found:
         raise RuntimeError(f"no CUDA device can be used: {reason}; choose 'emulator' to run without one")
-    return CudaDriver(ordinal)
+    if ordinal >= CudaDriver.count():
+        raise ValueError(f"there is no 'cuda:{ordinal}' here; the driver finds {CudaDriver.count()} GPUs")
+    return CudaDriver(ordinal, record=timeline.record if timeline else None)
 
 
-def _emulator() -> Backend:
+def _emulator(timeline: Timeline | None) -> Backend:
     from kdsl.emulator import Emulator  # start-up cost
 
-    return Emulator()
+    emulator: Backend = Emulator()
+    return TracedBackend(emulator, timeline) if timeline else emulator
