@@ -58,6 +58,33 @@ SIGNED: dict[int, Any] = {8: np.int16, 16: np.int16, 32: np.int32, 64: np.int64}
 INTEGERS = frozenset("u8 s8 u16 s16 u32 s32 u64 s64".split())
 
 
+BLOCK = 8192
+"""Lanes that `in_blocks` works on at once: a temporary f64 array of so many stays in the cache and in the heap."""
+
+
+def in_blocks(run: Run, block: int = BLOCK) -> Run:
+    """``run``, which has one result and makes many temporary arrays, on a part of the lanes at a time.
+
+    Why? Past 128 KiB an array's memory comes from the kernel and goes back to it, which costs more than the arithmetic.
+    """
+
+    def blocked(*operands: Array) -> Array:
+        size = max(len(operand) for operand in operands)
+        if size <= block:
+            return run(*operands)  # type: ignore[no-any-return]
+        parts = ((start, min(start + block, size)) for start in range(0, size, block))
+        whole: Array | None = None
+        for start, stop in parts:
+            part = run(*(operand if len(operand) == 1 else operand[start:stop] for operand in operands))
+            if whole is None:
+                whole = np.empty((size, *part.shape[1:]), part.dtype)
+            whole[start:stop] = part
+        assert whole is not None
+        return whole
+
+    return blocked
+
+
 def is_signed(type_name: str) -> bool:
     return type_name in ("s8", "s16", "s32", "s64")
 

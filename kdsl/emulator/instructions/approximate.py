@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from kdsl.emulator.instructions.formats import flush, narrow, payload_f64, real
-from kdsl.emulator.operation import Array, Opcode, Operation, Run
+from kdsl.emulator.operation import Array, Opcode, Operation, Run, in_blocks
 
 UPPER_WORD = np.uint64(0xFFFFFFFF00000000)
 
@@ -40,6 +40,10 @@ def function(name: str, type_name: str, ftz: bool) -> Run:
     return run
 
 
+def _one(name: str, type_name: str, ftz: bool) -> Operation:
+    return Operation(in_blocks(function(name, type_name, ftz)), (type_name,), (type_name,))
+
+
 def _function(opcode: Opcode) -> Operation | None:
     """``name.approx{.ftz}.f32``, and tanh and ex2 of the half types (packed ones are in half.py)."""
     name, type_name = opcode[0], opcode[-1]
@@ -49,12 +53,12 @@ def _function(opcode: Opcode) -> Operation | None:
     if type_name == "f64" and name in ("rcp", "rsqrt"):
         return _gross_f64(name, ftz)
     if type_name == "f32" and not (name == "tanh" and ftz):
-        return Operation(function(name, type_name, ftz), (type_name,), (type_name,))
+        return _one(name, type_name, ftz)
     # ex2 has no .ftz for f16 and always has it for bf16.
     if type_name == "f16" and name in ("tanh", "ex2") and not ftz:
-        return Operation(function(name, type_name, ftz), (type_name,), (type_name,))
+        return _one(name, type_name, ftz)
     if type_name == "bf16" and name in ("tanh", "ex2") and ftz == (name == "ex2"):
-        return Operation(function(name, type_name, ftz), (type_name,), (type_name,))
+        return _one(name, type_name, ftz)
     return None
 
 
@@ -69,7 +73,7 @@ def _gross_f64(name: str, ftz: bool) -> Operation | None:
         result = payload_f64(compute(a.view(np.float64)), a)
         return flush(result & UPPER_WORD, "f64")
 
-    return Operation(run, ("f64",), ("f64",))
+    return Operation(in_blocks(run), ("f64",), ("f64",))
 
 
 def _rsqrt_f64(a: Array) -> Array:
@@ -98,7 +102,7 @@ def _div(opcode: Opcode) -> Operation | None:
         result = narrow(quotient, "f32")
         return flush(result, "f32") if ftz else result
 
-    return Operation(run, ("f32", "f32"), ("f32",))
+    return Operation(in_blocks(run), ("f32", "f32"), ("f32",))
 
 
 DECODE: dict[str, Callable[[Opcode], Operation | None]] = {**dict.fromkeys(FUNCTIONS, _function), "div": _div}

@@ -21,7 +21,18 @@ from kdsl.emulator.instructions.formats import (
     saturate,
     to_odd,
 )
-from kdsl.emulator.operation import INTEGERS, UNSIGNED, WIDTH, Array, Opcode, Operation, Run, is_signed, value
+from kdsl.emulator.operation import (
+    INTEGERS,
+    UNSIGNED,
+    WIDTH,
+    Array,
+    Opcode,
+    Operation,
+    Run,
+    in_blocks,
+    is_signed,
+    value,
+)
 
 TO_INTEGER = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 FLOATS = frozenset(INFINITY)
@@ -90,6 +101,8 @@ def _integer_to_float(cvt: Conversion) -> Run | None:
         def run(a: Array) -> Array:
             return _round_integer(value(a, source), result, mode)
 
+        run = in_blocks(run)
+
     if "sat" in cvt.flags:
         return lambda a: saturate(run(a), result)
     return run
@@ -145,7 +158,7 @@ def _float_to_integer(cvt: Conversion) -> Run | None:
         nan = np.isnan(exact)
         return np.where(nan, register(nan_bits), bits) if nan.any() else bits
 
-    return run
+    return in_blocks(run)
 
 
 def _same_float(cvt: Conversion) -> Run | None:
@@ -163,7 +176,7 @@ def _same_float(cvt: Conversion) -> Run | None:
         if whole is not None and type_name == "f64":
             a = payload_f64(whole(a.view(np.float64)), a)
         elif whole is not None:
-            a = narrow(whole(values(a)).astype(np.float64), type_name)
+            a = narrow(whole(values(a)), type_name)
         if sat:
             return saturate(a, type_name)
         return a if type_name == "f64" else canonical(a.astype(register), type_name)
@@ -211,16 +224,16 @@ def _float_to_float(cvt: Conversion) -> Run | None:
 
 def _narrow_float(source: str, result: str, mode: str, ftz: bool) -> Run:
     if source == "f32" and result == "bf16" and not ftz:
-        return lambda a: round_bf16(a, mode)
+        return in_blocks(lambda a: round_bf16(a, mode))
     values = real(source)
 
     def run(a: Array) -> Array:
         if ftz and source == "f32":
             a = flush(a, "f32")
-        bits = narrow(values(a).astype(np.float64), result, mode)
+        bits = narrow(values(a), result, mode)
         return flush(bits, "f32") if ftz and result == "f32" else bits
 
-    return run
+    return in_blocks(run)
 
 
 def _cvt(opcode: Opcode) -> Operation | None:

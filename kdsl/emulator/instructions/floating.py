@@ -34,7 +34,7 @@ from kdsl.emulator.instructions.formats import (
     two_sum,
     zero_sign,
 )
-from kdsl.emulator.operation import Array, Opcode, Operation, Run
+from kdsl.emulator.operation import Array, Opcode, Operation, Run, in_blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,11 @@ def _f64(name: str, mode: str) -> Run:
     if mode == "rn" and name in ("fma", "mad"):
         return fma_f64
     compute = NEAREST[name] if mode == "rn" else partial(DIRECTED[name], mode=mode)
-    return lambda *operands: payload_f64(compute(*(x.view(np.float64) for x in operands)), *operands)
+
+    def run(*operands: Array) -> Array:
+        return payload_f64(compute(*(x.view(np.float64) for x in operands)), *operands)
+
+    return run if mode == "rn" else in_blocks(run)
 
 
 def _arithmetic(opcode: Opcode) -> Operation | None:
@@ -170,7 +174,7 @@ def _arithmetic(opcode: Opcode) -> Operation | None:
         return None
     if form == Form("rn", False, False, False):
         return Operation(_plain_f32(name), types, (type_name,))
-    return Operation(general(name, type_name, form), types, (type_name,))
+    return Operation(in_blocks(general(name, type_name, form)), types, (type_name,))
 
 
 def sign_operation(name: str, type_name: str, ftz: bool) -> Run:
@@ -186,10 +190,13 @@ def sign_operation(name: str, type_name: str, ftz: bool) -> Run:
 
 
 def sum_nan(bits: Array, type_name: str) -> Array:
-    """A NaN as a sum gives it: canonical, and in f64 with its payload, quieted."""
+    """A NaN as a sum gives it: canonical, and in f64 with its payload, quieted; in place."""
     if type_name != "f64":
         return canonical(bits, type_name)
-    return np.where(is_nan(bits, "f64"), bits | QUIET, bits)
+    nan = np.isnan(bits.view(np.float64))
+    if nan.any():
+        np.bitwise_or(bits, QUIET, out=bits, where=nan)
+    return bits
 
 
 def _sign(opcode: Opcode) -> Operation | None:
@@ -270,7 +277,7 @@ def min_max(opcode: Opcode) -> Operation | None:
     if opcode[1:] == ("f32",):
         return Operation(_pick_f32(opcode[0]), ("f32", "f32"), ("f32",))
     run = None if opcode[-2] == "abs" and "xorsign" not in opcode else _pick_words(opcode)
-    return None if run is None else Operation(run, (opcode[-1],) * 2, (opcode[-1],))
+    return None if run is None else Operation(in_blocks(run), (opcode[-1],) * 2, (opcode[-1],))
 
 
 def of_three(opcode: Opcode) -> Operation | None:

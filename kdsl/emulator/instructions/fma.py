@@ -10,28 +10,34 @@ from __future__ import annotations
 import numpy as np
 
 from kdsl.emulator.instructions.formats import canonical_f32, payload_f64, to_odd, two_sum
-from kdsl.emulator.operation import Array
+from kdsl.emulator.operation import Array, in_blocks
 
 LOW_BITS, MIDDLE = np.uint64(0x1FFFFFFF), np.uint64(0x10000000)
 SMALLEST_NORMAL_F32 = np.float32(2.0**-126)
 HALF_SPLIT, UPPER = np.uint64(1 << 26), np.uint64(0xFFFFFFFFF8000000)
-# Between these magnitudes no step of the plain f64 algorithm overflows, or loses bits to subnormals.
-PLAIN_LOW, PLAIN_HIGH = 2.0**-900, 2.0**1000
+FRACTION = np.uint64((1 << 52) - 1)
+# A product from here up has an error that is an f64, and if no step overflows the plain f64 algorithm is exact.
+PLAIN_LOW = 2.0**-900
+F64_BLOCK = 2048  # seven rows of this many stay in the first-level cache's neighbourhood
 
 
+@in_blocks
 def fma_f32(a: Array, b: Array, c: Array) -> Array:
     """a * b + c of f32 bits, rounded to nearest once."""
-    product = np.multiply(a.view(np.float32), b.view(np.float32), dtype=np.float64)
-    total = np.add(product, c.view(np.float32))
+    a, b, c = a.view(np.float32), b.view(np.float32), c.view(np.float32)
+    total = np.multiply(a, b, dtype=np.float64) + c
     result = total.astype(np.float32)
-    doubtful = (total.view(np.uint64) & LOW_BITS) == MIDDLE
     small = np.abs(result) < SMALLEST_NORMAL_F32
-    if small.any():
-        doubtful |= small & (total != 0)
+    some_small = small.any()
+    if some_small:
+        small &= total != 0
+    bits: Array = total.view(np.uint64)
+    doubtful = np.bitwise_and(bits, LOW_BITS, out=bits) == MIDDLE
+    if some_small:
+        doubtful |= small
     if doubtful.any():
-        p = np.broadcast_to(product, total.shape)[doubtful]
-        q = np.broadcast_to(c.view(np.float32), total.shape)[doubtful].astype(np.float64)
-        result[doubtful] = to_odd(*two_sum(p, q)).astype(np.float32)
+        a, b, c = (np.broadcast_to(x, doubtful.shape)[doubtful].astype(np.float64) for x in (a, b, c))
+        result[doubtful] = to_odd(*two_sum(a * b, c)).astype(np.float32)
     return canonical_f32(result)
 
 
@@ -57,22 +63,69 @@ def exact_terms(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
 
 def fma_f64(a_bits: Array, b_bits: Array, c_bits: Array) -> Array:
     """a * b + c of f64 bits, rounded to nearest once."""
-    a, b, c = a_bits.view(np.float64), b_bits.view(np.float64), c_bits.view(np.float64)
-    larger, rest = exact_terms(a, b, c)
-    result = larger + rest
-    strange = ~_is_plain(a, b, c, result)
-    if strange.any():
-        chosen = [np.broadcast_to(x, strange.shape)[strange] for x in (a, b, c)]
-        result[strange] = scaled_fma(*chosen, "rn")
-        return payload_f64(result, a_bits, b_bits, c_bits)
+    size = max(a_bits.size, b_bits.size, c_bits.size)
+    result = np.empty(size)
+    work = np.empty((7, min(size, F64_BLOCK)))
+    for start in range(0, size, F64_BLOCK):
+        part = slice(start, start + F64_BLOCK)
+        bits = [x if x.size == 1 else x[part] for x in (a_bits, b_bits, c_bits)]
+        _fma_block(*bits, result[part], work[:, : result[part].size])
     return result.view(np.uint64)
 
 
-def _is_plain(a: Array, b: Array, c: Array, result: Array) -> Array:
-    product, size, addend = np.abs(a * b), np.abs(result), np.abs(c)
-    inside = (product > PLAIN_LOW) & (product < PLAIN_HIGH) & (size > PLAIN_LOW) & (size < PLAIN_HIGH)
-    inside &= (np.abs(a) < PLAIN_HIGH) & (np.abs(b) < PLAIN_HIGH)
-    return inside & (((addend > PLAIN_LOW) & (addend < PLAIN_HIGH)) | (addend == 0))
+def _fma_block(a_bits: Array, b_bits: Array, c_bits: Array, result: Array, work: Array) -> None:
+    """Into ``result``; ``work`` is seven rows for what is in between."""
+    a, b, c = a_bits.view(np.float64), b_bits.view(np.float64), c_bits.view(np.float64)
+    product, tail, tail_error = _plain_terms(a, b, c, work)
+    np.add(product, tail, out=result)
+    # A tail of one bit may lie at the middle of two f64; only then does what the tail itself lost count.
+    doubtful = (tail.view(np.uint64) & FRACTION) == 0
+    if doubtful.any():
+        doubtful &= tail_error != 0
+        if doubtful.any():
+            result[doubtful] = product[doubtful] + to_odd(tail[doubtful], tail_error[doubtful])
+    size = np.abs(np.multiply(a, b, out=product), out=product)
+    strange = ~np.isfinite(result)
+    if np.fmin.reduce(size) < PLAIN_LOW:
+        zero = (a == 0) | (b == 0)
+        np.copyto(result, a * b + c, where=zero)  # right, the sign of a zero too
+        strange |= (size < PLAIN_LOW) & ~zero
+    if strange.any():
+        chosen = [np.broadcast_to(x, strange.shape)[strange] for x in (a_bits, b_bits, c_bits)]
+        exact = scaled_fma(*(x.view(np.float64) for x in chosen), mode="rn")
+        result[strange] = payload_f64(exact, *chosen).view(np.float64)
+
+
+def _plain_terms(a: Array, b: Array, c: Array, work: Array) -> tuple[Array, Array, Array]:
+    """As `exact_terms`, written out so that every step reuses a row; the last two parts are not combined yet."""
+    product, p, q, r, s, t, u = work
+    np.multiply(a, b, out=product)
+    a_high = _upper_half(a, p)
+    b_high = _upper_half(b, q)
+    a_low, b_low = np.subtract(a, a_high, out=r), np.subtract(b, b_high, out=s)
+    error = np.subtract(product, np.multiply(a_high, b_high, out=t), out=t)
+    error -= np.multiply(a_low, b_high, out=u)
+    error -= np.multiply(a_high, b_low, out=u)
+    error = np.subtract(np.multiply(a_low, b_low, out=u), error, out=u)
+    upper, upper_error = _two_sum_into(c, error, p, q, r)  # p: the sum, q: its error
+    larger, larger_error = _two_sum_into(product, upper, s, t, r)
+    tail, tail_error = _two_sum_into(larger_error, upper_error, p, u, r)
+    return larger, tail, tail_error
+
+
+def _upper_half(x: Array, out: Array) -> Array:
+    bits = out.view(np.uint64)
+    np.add(x.view(np.uint64), HALF_SPLIT, out=bits)
+    np.bitwise_and(bits, UPPER, out=bits)
+    return out
+
+
+def _two_sum_into(a: Array, b: Array, total: Array, error: Array, spare: Array) -> tuple[Array, Array]:
+    np.add(a, b, out=total)
+    np.subtract(total, a, out=error)
+    np.subtract(a, np.subtract(total, error, out=spare), out=spare)
+    np.subtract(b, error, out=error)
+    return total, np.add(spare, error, out=error)
 
 
 def scaled_fma(a: Array, b: Array, c: Array, mode: str) -> Array:

@@ -107,18 +107,26 @@ def relu(bits: Array, type_name: str) -> Array:
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """The rounded sum and its exact error (Knuth)."""
+    """The rounded sum and its exact error (Knuth), with few temporary arrays."""
     total = a + b
     part = total - a
-    return total, (a - (total - part)) + (b - part)
+    error = total - part
+    np.subtract(a, error, out=error)
+    error += np.subtract(b, part, out=part)
+    return total, error
 
 
 def to_odd(total: Array, error: Array) -> Array:
-    """The f64 that is odd where ``total + error`` is inexact: rounds once more to anything of 51 bits or less as the exact sum would."""
-    bits = total.view(np.int64)
-    up = (error > 0) == (total > 0)
-    inexact = (error != 0) & ~np.isnan(error) & ((bits & 1) == 0)
-    return np.where(inexact, bits + np.where(up, 1, -1), bits).view(np.float64)
+    """The f64 cut towards zero from ``total + error``, with its last bit set where that is inexact.
+
+    Rounded to 51 bits or fewer, it gives what the exact sum would.
+    """
+    below, above = error < 0, error > 0  # neither where it is NaN, beside an infinity
+    inexact = below | above
+    past = (below != (total < 0)) & inexact
+    bits: Array = total.view(np.int64) - past
+    bits |= inexact
+    return bits.view(np.float64)
 
 
 def _directed(nearest: Array, back: Array, exact: Array, sign: Any, mode: str) -> Array:
@@ -133,7 +141,7 @@ def _directed(nearest: Array, back: Array, exact: Array, sign: Any, mode: str) -
 
 
 def odd_f32(exact: Array) -> Array:
-    """f64 to the bits of an f32 that is odd where inexact, and never rounds to infinity."""
+    """f64 (or f32) to the bits of an f32 that is odd where inexact, and never rounds to infinity."""
     nearest = exact.astype(np.float32)
     bits = nearest.view(np.uint32)
     back = nearest.astype(np.float64)
@@ -156,11 +164,11 @@ def round_bf16(bits: Array, mode: str = "rn") -> Array:
 
 
 def narrow(exact: Array, type_name: str, mode: str = "rn") -> Array:
-    """An exact (or odd) f64 to the bits of f16, bf16 or f32; NaN becomes canonical."""
+    """An exact (or odd) f64 or f32 to the bits of f16, bf16 or f32; NaN becomes canonical."""
     if type_name == "bf16":
-        return round_bf16(odd_f32(exact), mode)
+        return round_bf16(exact.view(np.uint32) if exact.dtype == np.float32 else odd_f32(exact), mode)
     dtype = np.float16 if type_name == "f16" else np.float32
-    nearest = exact.astype(dtype)
+    nearest = exact.astype(dtype)  # a copy even of an f32, as the bits are changed in place
     bits = nearest.view(UNSIGNED[WIDTH[type_name]])
     if mode != "rn":
         bits = _directed(bits, nearest.astype(np.float64), exact, SIGN[type_name], mode)

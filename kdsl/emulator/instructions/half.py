@@ -7,7 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from kdsl.emulator.instructions import approximate, floating
-from kdsl.emulator.operation import Array, Opcode, Operation, Run
+from kdsl.emulator.instructions.fma import SMALLEST_NORMAL_F32
+from kdsl.emulator.instructions.formats import narrow, real
+from kdsl.emulator.operation import BLOCK, Array, Opcode, Operation, Run, in_blocks
 
 HALVES = frozenset(("f16", "bf16"))
 
@@ -22,6 +24,23 @@ def _each_half(run: Run) -> Run:
     return both
 
 
+def _arithmetic(name: str, type_name: str, form: floating.Form) -> Run:
+    """By way of one f32 operation where rounding its result again is harmless, which takes 2 * 11 + 2 bits or fewer."""
+    general = in_blocks(floating.general(name, type_name, form))
+    if name == "fma" or form != floating.Form("rn", False, False, False):
+        return general
+    ufunc, values, fewer = floating.NEAREST[name], real(type_name), type_name == "bf16" and name == "mul"
+
+    def run(a: Array, b: Array) -> Array:
+        result = ufunc(values(a), values(b))
+        # Why not small products? They are subnormal in f32 as in bf16, so that f32 would round them first.
+        if fewer and (np.abs(result) < SMALLEST_NORMAL_F32).any():
+            return general(a, b)
+        return narrow(result, type_name)
+
+    return in_blocks(run)
+
+
 def _element(opcode: Opcode) -> Operation | None:
     """An instruction whose type is f16 or bf16."""
     name, type_name, words = opcode[0], opcode[-1], opcode[1:-1]
@@ -33,7 +52,7 @@ def _element(opcode: Opcode) -> Operation | None:
             if type_name == "bf16" and (form.ftz or form.sat):
                 return None
             count = 3 if name == "fma" else 2
-            return Operation(floating.general(name, type_name, form), (type_name,) * count, (type_name,))
+            return Operation(_arithmetic(name, type_name, form), (type_name,) * count, (type_name,))
         case "neg" | "abs":
             if words not in ((), ("ftz",)) or (words and type_name == "bf16"):
                 return None
@@ -54,7 +73,7 @@ def _decode(opcode: Opcode) -> Operation | None:
     scalar = _element((*opcode[:-1], element))
     if scalar is None:
         return None
-    return Operation(_each_half(scalar.run), (opcode[-1],) * len(scalar.operands), (opcode[-1],))
+    return Operation(in_blocks(_each_half(scalar.run), BLOCK // 2), (opcode[-1],) * len(scalar.operands), (opcode[-1],))
 
 
 DECODE: dict[str, Callable[[Opcode], Operation | None]] = dict.fromkeys(

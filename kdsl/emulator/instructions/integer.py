@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kdsl.emulator.operation import SIGNED, UNSIGNED, WIDTH, Array, Opcode, Operation, Run, is_signed, signed
+from kdsl.emulator.operation import SIGNED, UNSIGNED, WIDTH, Array, Opcode, Operation, Run, in_blocks, is_signed, signed
 
 LOW32 = np.uint64(0xFFFFFFFF)
 THIRTY_TWO = np.uint64(32)
@@ -53,6 +53,7 @@ def _add_like(opcode: Opcode) -> Operation | None:
     return None
 
 
+@in_blocks
 def multiply_high_u64(a: Array, b: Array) -> Array:
     """The upper 64 bits of the 128-bit product, by 32-bit halves."""
     a_low, a_high = a & LOW32, a >> THIRTY_TWO
@@ -62,6 +63,7 @@ def multiply_high_u64(a: Array, b: Array) -> Array:
     return a_high * b_high + (cross >> THIRTY_TWO) + (other >> THIRTY_TWO)
 
 
+@in_blocks
 def _multiply_high_s64(a: Array, b: Array) -> Array:
     # Why subtract? A negative a reads as a + 2^64 unsigned, which adds b to the upper half.
     a_sign = (a.view(np.int64) >> 63).view(np.uint64)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
 
-from kdsl.emulator.operation import SIGNED, UNSIGNED, WIDTH, Array, Opcode, Operation, Run, is_signed
+from kdsl.emulator.operation import SIGNED, UNSIGNED, WIDTH, Array, Opcode, Operation, Run, in_blocks, is_signed
 
 BITS = frozenset(("pred", "b16", "b32", "b64"))
 REVERSED_BYTE = np.array([int(f"{byte:08b}"[::-1], 2) for byte in range(256)], np.uint8)
@@ -78,20 +79,32 @@ def _shf(opcode: Opcode) -> Operation | None:
 
 
 def _lop3(opcode: Opcode) -> Operation | None:
-    """Any function of three bits: bit 4a + 2b + c of the table is the result."""
+    """Any function of three bits: bit 4a + 2b + c of the table, an immediate, is the result."""
     if opcode[1:] != ("b32",):
         return None
 
     def run(a: Array, b: Array, c: Array, table: Array) -> Array:
-        result = np.zeros(np.broadcast_shapes(a.shape, b.shape, c.shape, table.shape), np.uint32)
-        for index in range(8):
-            chosen = np.negative((table >> np.uint32(index)) & np.uint32(1))  # all ones where the table has a 1
-            if chosen.any():
-                term_a, term_b, term_c = (x if index & bit else ~x for x, bit in ((a, 4), (b, 2), (c, 1)))
-                result |= term_a & term_b & term_c & chosen
+        shape = np.broadcast_shapes(a.shape, b.shape, c.shape)
+        result = np.zeros(shape, np.uint32)
+        for index in _exclusive_terms(int(table[0])):
+            if index == 0:
+                np.invert(result, out=result)
+                continue
+            result ^= reduce(np.bitwise_and, [x for x, bit in ((a, 4), (b, 2), (c, 1)) if index & bit])
         return result
 
     return Operation(run, ("b32", "b32", "b32", "u32"), ("b32",))
+
+
+@cache
+def _exclusive_terms(table: int) -> tuple[int, ...]:
+    """Which products of operands (bits as in an index of the table) to combine by xor: few for the usual functions."""
+    coefficients = [table >> index & 1 for index in range(8)]
+    for bit in (1, 2, 4):
+        for index in range(8):
+            if index & bit:
+                coefficients[index] ^= coefficients[index ^ bit]
+    return tuple(index for index in range(8) if coefficients[index])
 
 
 def _popc(opcode: Opcode) -> Operation | None:
@@ -244,10 +257,6 @@ def _fns(opcode: Opcode) -> Operation | None:
     return Operation(run, ("b32", "b32", "s32"), ("b32",))
 
 
-def _bytes_of(word: Array) -> Array:
-    return np.ascontiguousarray(word).view(np.uint8).reshape(-1, 4)
-
-
 def _prmt(opcode: Opcode) -> Operation | None:
     """Pick four of the eight bytes of b:a, by the four nibbles of c or by one of the special modes' tables."""
     if len(opcode) not in (2, 3) or opcode[1] != "b32":
@@ -257,21 +266,21 @@ def _prmt(opcode: Opcode) -> Operation | None:
         return None
 
     def run(a: Array, b: Array, c: Array) -> Array:
-        if mode is None:
-            selectors = (c[:, None] >> np.array([0, 4, 8, 12], np.uint32)) & np.uint32(15)
-        else:
-            selectors = PRMT_MODES[mode][c & np.uint32(3)]
-        size = np.broadcast_shapes(a.shape, b.shape, c.shape)[0]
-        source = np.empty((size, 8), np.uint8)
-        source[:, :4], source[:, 4:] = _bytes_of(a), _bytes_of(b)
-        index = np.broadcast_to((selectors & np.uint32(7)).astype(np.intp), (size, 4))
-        chosen = np.take_along_axis(source, index, axis=1)
-        # Bit 3 of a selector asks for eight copies of the byte's sign instead.
-        signs = np.right_shift(chosen.view(np.int8), 7).view(np.uint8)
-        picked = np.where(selectors >= 8, signs, chosen)
-        return np.ascontiguousarray(picked).view(np.uint32).reshape(-1)
+        source = (b.astype(np.uint64) << np.uint64(32)) | a
+        result = np.zeros(np.broadcast_shapes(source.shape, c.shape), np.uint32)
+        for place in range(4):
+            if mode is None:
+                selector = (c >> np.uint32(4 * place)) & np.uint32(15)
+            else:
+                selector = PRMT_MODES[mode][c & np.uint32(3), place]
+            byte = (source >> ((selector & np.uint32(7)) << np.uint32(3))).astype(np.uint32) & np.uint32(255)
+            # Bit 3 of a selector asks for eight copies of the byte's sign instead.
+            if (selector >= 8).any():
+                byte = np.where(selector >= 8, (byte >> np.uint32(7)) * np.uint32(255), byte)
+            result |= byte << np.uint32(8 * place)
+        return result
 
-    return Operation(run, ("b32", "b32", "b32"), ("b32",))
+    return Operation(in_blocks(run), ("b32", "b32", "b32"), ("b32",))
 
 
 PRMT_MODES = {

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from kdsl.emulator.instructions.formats import CANONICAL, is_nan, narrow, real, relu
-from kdsl.emulator.operation import Array, Opcode, Operation, signed
+from kdsl.emulator.operation import Array, Opcode, Operation, in_blocks, signed
 
 FLOAT8: dict[str, Any] = {"e4m3x2": ml_dtypes.float8_e4m3fn, "e5m2x2": ml_dtypes.float8_e5m2}
 LARGEST8 = {"e4m3x2": 448.0, "e5m2x2": 57344.0}
@@ -30,13 +30,13 @@ def _two_floats(mode: str, flags: tuple[str, ...], result: str) -> Operation | N
         return None
 
     def one(a: Array) -> Array:
-        bits = narrow(a.view(np.float32).astype(np.float64), element, mode)
+        bits = narrow(a.view(np.float32), element, mode)
         if "satfinite" in flags:
             infinite = (bits & np.uint16(0x7FFF)) == (0x7C00 if element == "f16" else 0x7F80)
             bits = np.where(infinite, bits - np.uint16(1), bits)
         return relu(bits, element) if "relu" in flags else bits
 
-    return Operation(lambda a, b: join_halves(one(a), one(b)), ("f32", "f32"), (result,))
+    return Operation(in_blocks(lambda a, b: join_halves(one(a), one(b))), ("f32", "f32"), (result,))
 
 
 def to_float8(exact: Array, result: str) -> Array:
