@@ -95,7 +95,7 @@ def signatures(function: Intrinsic | Construct) -> Iterator[str]:
         return
     for stub in typing.get_overloads(function.stub) or [function.stub]:
         # Annotations are strings already, and `repr` quotes them once more.
-        text = re.sub(r"\w+: '[^']*'| -> '[^']*'", lambda m: m[0].replace("'", ""), str(inspect.signature(stub)))
+        text = re.sub(r"""(\w+: | -> )(['"])(.*?)\2""", r"\1\3", str(inspect.signature(stub)))
         yield function.name + text.replace(str(0xFFFF_FFFF), "FULL_MASK")
 
 

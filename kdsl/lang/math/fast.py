@@ -13,12 +13,12 @@ from kdsl.lang.types import f32, f64
 
 @intrinsic(Libdevice("__nv_fast_sinf"), ptx="sin.approx", pure=True)
 def sin(x: f32) -> f32:
-    """Within 2**-21.41 for ``x`` in -pi to pi, worse beyond."""
+    """Within ``2**-21.41`` for ``x`` in -pi to pi, worse beyond."""
 
 
 @intrinsic(Libdevice("__nv_fast_cosf"), ptx="cos.approx", pure=True)
 def cos(x: f32) -> f32:
-    """Within 2**-21.19 for ``x`` in -pi to pi, worse beyond."""
+    """Within ``2**-21.19`` for ``x`` in -pi to pi, worse beyond."""
 
 
 @intrinsic(Libdevice("__nv_fast_tanf"), ptx="div.approx", pure=True)
@@ -33,7 +33,7 @@ def sincos(x: f32) -> tuple[f32, f32]:
 
 @intrinsic(Libdevice("__nv_fast_tanhf"), ptx="tanh.approx", pure=True)
 def tanh(x: f32) -> f32:
-    """Within a relative error of 2**-11."""
+    """Within a relative error of ``2**-11``."""
 
 
 @intrinsic(Libdevice("__nv_fast_expf"), ptx="ex2.approx", pure=True)
@@ -48,17 +48,17 @@ def exp10(x: f32) -> f32:
 
 @intrinsic(Libdevice("__nv_fast_logf"), ptx="lg2.approx", pure=True)
 def log(x: f32) -> f32:
-    """Within 2**-21.41 for ``x`` in 0.5 to 2, otherwise within 3 ulp."""
+    """Within ``2**-21.41`` for ``x`` in 0.5 to 2, otherwise within 3 ulp."""
 
 
 @intrinsic(Libdevice("__nv_fast_log2f"), ptx="lg2.approx", pure=True)
 def log2(x: f32) -> f32:
-    """Within 2**-22 for ``x`` in 0.5 to 2, otherwise within 2 ulp."""
+    """Within ``2**-22`` for ``x`` in 0.5 to 2, otherwise within 2 ulp."""
 
 
 @intrinsic(Libdevice("__nv_fast_log10f"), ptx="lg2.approx", pure=True)
 def log10(x: f32) -> f32:
-    """Within 2**-24 for ``x`` in 0.5 to 2, otherwise within 3 ulp."""
+    """Within ``2**-24`` for ``x`` in 0.5 to 2, otherwise within 3 ulp."""
 
 
 @intrinsic(Libdevice("__nv_fast_powf"), ptx="ex2.approx", pure=True)
@@ -68,7 +68,7 @@ def pow(x: f32, y: f32) -> f32:
 
 @intrinsic(Libdevice("__nv_fast_fdividef"), ptx="div.approx", pure=True)
 def divide(x: f32, y: f32) -> f32:
-    """``x / y`` within 2 ulp for ``y`` in 2**-126 to 2**126; 0 for larger ``y``."""
+    """``x / y`` within 2 ulp for ``y`` in ``2**-126`` to ``2**126``; 0 for larger ``y``."""
 
 
 @intrinsic(Libdevice("__nv_rcp64h"), ptx="rcp.approx.ftz.f64", pure=True)
