@@ -105,11 +105,11 @@ def version_text(version: int) -> str:
 
 
 def error_text(api: Any, code: int) -> str:
-    """``CUDA_ERROR_X (what it means)``."""
+    """``CUDA_ERROR_X: what it means``."""
     name, text = api.cuGetErrorName(code_of(api, code))[1], api.cuGetErrorString(code_of(api, code))[1]
     if not name:
         return f"CUDA error {code}"
-    return f"{_decoded(name)} ({_decoded(text)})" if text else _decoded(name)
+    return f"{_decoded(name)}: {_decoded(text)}" if text else _decoded(name)
 
 
 def code_of(api: Any, code: int) -> Any:

@@ -93,3 +93,17 @@ def backend() -> MemoryBackend:
 @pytest.fixture
 def make_backend() -> type[MemoryBackend]:
     return MemoryBackend
+
+
+@pytest.fixture
+def fake_driver() -> Any:
+    """A stand-in for `cuda.bindings.driver`, with cuda-python's own types."""
+    real = pytest.importorskip("cuda.bindings.driver", reason="cuda-python is not installed")
+    from .fake_driver import FakeDriver
+
+    return FakeDriver(real)
+
+
+@pytest.fixture(autouse=True)
+def on_the_emulator() -> None:
+    """These tests bring devices of their own: the current device, and the compiler behind it, stay out of them."""

@@ -1,0 +1,246 @@
+"""A CUDA driver in host memory with cuda-python's own types, to test what is asked of the driver and what its errors
+become.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from typing import Any
+
+ATTRIBUTES = {
+    "COMPUTE_CAPABILITY_MAJOR": 9,
+    "COMPUTE_CAPABILITY_MINOR": 0,
+    "MAX_THREADS_PER_BLOCK": 1024,
+    "MAX_BLOCK_DIM_X": 1024,
+    "MAX_BLOCK_DIM_Y": 1024,
+    "MAX_BLOCK_DIM_Z": 64,
+    "MAX_GRID_DIM_X": 2**31 - 1,
+    "MAX_GRID_DIM_Y": 65535,
+    "MAX_GRID_DIM_Z": 65535,
+    "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 232448,
+    "MEMORY_POOLS_SUPPORTED": 1,
+    "COOPERATIVE_LAUNCH": 1,
+    "MULTIPROCESSOR_COUNT": 132,
+}
+
+
+class FakeDriver:
+    """Stands in for `cuda.bindings.driver`. ``calls`` are the functions called; ``codes`` the next error codes by
+    function.
+
+    ``kernels`` are the entries of every module: functions of the parameter bytes. ``fault`` is what every synchronising
+    call gives once it is set.
+    """
+
+    def __init__(self, real: Any, **attributes: int) -> None:
+        self.real = real
+        self.attributes = {**ATTRIBUTES, **attributes}
+        self.devices = 1
+        self.driver_version = 13000
+        self.calls: list[tuple[Any, ...]] = []
+        self.codes: dict[str, list[int]] = {}
+        self.fault = 0
+        self.log = b""
+        self.kernels: dict[str, Callable[[bytes], None]] = {}
+        self.memory: dict[int, Any] = {}
+        self.pooled = True
+        self.current = threading.local()
+        self.handles = iter(range(1000, 100000))
+        self.launched: list[tuple[Any, ...]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("cu") or name == "cuuint64_t":
+            return getattr(self.real, name)
+        implementation = getattr(type(self), f"_{name}", None)
+        if implementation is None:
+            raise AssertionError(f"the fake driver has no {name}")
+
+        def call(*args: Any) -> tuple[Any, ...]:
+            self.calls.append((name, *args))
+            code = self.codes[name].pop(0) if self.codes.get(name) else 0
+            if (
+                not code
+                and self.fault
+                and name in ("cuCtxSynchronize", "cuStreamSynchronize", "cuMemcpyHtoD", "cuLaunchKernel")
+            ):
+                code = self.fault
+            if code:
+                return (self.real.CUresult(code), None)
+            return (self.real.CUresult(0), *(implementation(self, *args) or ()))
+
+        return call
+
+    def called(self, *but: str) -> list[str]:
+        """The names of the functions called so far, without the context's own, and forget them."""
+        ignored = {"cuCtxGetCurrent", "cuCtxSetCurrent", *but}
+        names = [call[0] for call in self.calls if call[0] not in ignored]
+        self.calls.clear()
+        return names
+
+    def bytes_at(self, address: int, size: int) -> Any:
+        for base, block in self.memory.items():
+            if base <= address and address + size <= base + len(block):
+                return (ctypes.c_ubyte * size).from_buffer(block, address - base)
+        raise AssertionError(f"0x{address:x} is no device memory")
+
+    # The driver's functions, in the order in which kdsl meets them.
+
+    def _cuInit(self, flags: int) -> None:
+        assert flags == 0
+
+    def _cuDriverGetVersion(self) -> Any:
+        return (self.driver_version,)
+
+    def _cuDeviceGetCount(self) -> Any:
+        return (self.devices,)
+
+    def _cuDeviceGet(self, ordinal: int) -> Any:
+        return (self.real.CUdevice(ordinal),)
+
+    def _cuDeviceGetName(self, size: int, device: Any) -> Any:
+        return (b"Fake GPU".ljust(size, b"\0"),)
+
+    def _cuDeviceGetAttribute(self, attribute: Any, device: Any) -> Any:
+        return (self.attributes[attribute.name.removeprefix("CU_DEVICE_ATTRIBUTE_")],)
+
+    def _cuDevicePrimaryCtxRetain(self, device: Any) -> Any:
+        return (self.real.CUcontext(77),)
+
+    def _cuCtxGetCurrent(self) -> Any:
+        return (self.real.CUcontext(getattr(self.current, "context", 0)),)
+
+    def _cuCtxSetCurrent(self, context: Any) -> None:
+        self.current.context = int(context)
+
+    def _cuGetErrorName(self, code: Any) -> Any:
+        return (code.name.encode(),)
+
+    def _cuGetErrorString(self, code: Any) -> Any:
+        return (b"in the driver's words",)
+
+    def _cuMemGetInfo(self) -> Any:
+        return (1 << 20, 1 << 32)
+
+    def _cuMemPoolCreate(self, properties: Any) -> Any:
+        assert int(properties.allocType) == 1 and int(properties.location.type) == 1 and properties.location.id == 0
+        return (self.real.CUmemoryPool(55),)
+
+    def _cuMemPoolSetAttribute(self, pool: Any, attribute: Any, value: Any) -> None:
+        assert attribute.name == "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD" and int(value) == 1 << 28
+
+    def _allocate(self, size: int) -> Any:
+        address = next(self.handles) << 20
+        self.memory[address] = bytearray(size)
+        return (self.real.CUdeviceptr(address),)
+
+    def _cuMemAllocFromPoolAsync(self, size: int, pool: Any, stream: int) -> Any:
+        assert int(pool) == 55 and stream == 0
+        return self._allocate(size)
+
+    def _cuMemAlloc(self, size: int) -> Any:
+        return self._allocate(size)
+
+    def _cuMemFreeAsync(self, address: int, stream: int) -> None:
+        del self.memory[address]
+
+    def _cuMemFree(self, address: int) -> None:
+        del self.memory[address]
+
+    def _cuMemcpyHtoD(self, address: int, source: memoryview, size: int) -> None:
+        memoryview(self.bytes_at(address, size)).cast("B")[:] = source
+
+    def _cuMemcpyDtoH(self, destination: memoryview, address: int, size: int) -> None:
+        destination[:] = bytes(self.bytes_at(address, size))
+
+    def _cuMemcpyDtoDAsync(self, destination: int, source: int, size: int, stream: int) -> None:
+        memoryview(self.bytes_at(destination, size)).cast("B")[:] = bytes(self.bytes_at(source, size))
+
+    def _cuMemsetD8Async(self, address: int, value: int, size: int, stream: int) -> None:
+        memoryview(self.bytes_at(address, size)).cast("B")[:] = bytes([value]) * size
+
+    def _cuLibraryLoadData(self, code: bytes, options: Any, values: Any, count: int, *more: Any) -> Any:
+        assert [option.name for option in options] == [
+            "CU_JIT_ERROR_LOG_BUFFER",
+            "CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES",
+        ]
+        assert len(values[0]) == values[1] and count == 2 and more == ([], [], 0)
+        values[0][: len(self.log)] = self.log
+        if self.log:
+            raise AssertionError("set codes too")
+        return (self.real.CUlibrary(5),)
+
+    def _cuLibraryGetKernel(self, library: Any, name: bytes) -> Any:
+        return (self.real.CUkernel(100 + list(self.kernels).index(name.decode())),)
+
+    def _cuLibraryGetKernelCount(self, library: Any) -> Any:
+        return (len(self.kernels),)
+
+    def _cuLibraryEnumerateKernels(self, count: int, library: Any) -> Any:
+        return ([self.real.CUkernel(100 + index) for index in range(count)],)
+
+    def _cuKernelGetName(self, kernel: Any) -> Any:
+        return (list(self.kernels)[int(kernel) - 100].encode(),)
+
+    def _cuKernelGetFunction(self, kernel: Any) -> Any:
+        return (self.real.CUfunction(int(kernel) + 100),)
+
+    def _cuFuncSetAttribute(self, function: Any, attribute: Any, value: int) -> None:
+        assert attribute.name == "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"
+
+    def _cuFuncGetAttribute(self, attribute: Any, function: Any) -> Any:
+        return (40,)
+
+    def _run(self, function: Any, extra: int) -> None:
+        """Read the parameters as the driver does: through the list at ``extra``."""
+        words = (ctypes.c_uint64 * 5).from_address(extra) if extra else (1, 0, 2, 0, 0)
+        assert (words[0], words[2], words[4]) == (1, 2, 0)
+        size = ctypes.c_size_t.from_address(words[3]).value if extra else 0
+        parameters = ctypes.string_at(words[1], size) if size else b""
+        list(self.kernels.values())[int(function) - 200](parameters)
+
+    def _cuLaunchKernel(self, function: Any, *args: Any) -> None:
+        assert isinstance(function, self.real.CUfunction)
+        *numbers, stream, parameters, extra = args
+        assert isinstance(stream, self.real.CUstream) and parameters == 0
+        self.launched.append((*numbers, int(stream)))
+        self._run(function, extra)
+
+    def _cuLaunchKernelEx(self, config: Any, function: Any, parameters: int, extra: int) -> None:
+        self.launched.append(
+            (
+                config.gridDimX,
+                config.blockDimX,
+                [(a.id.name, a.value.clusterDim.x, a.value.cooperative) for a in config.attrs],
+            )
+        )
+        self._run(function, extra)
+
+    def _cuCtxSynchronize(self) -> None: ...
+
+    def _cuStreamSynchronize(self, stream: Any) -> None: ...
+
+    def _cuStreamCreateWithPriority(self, flags: int, priority: int) -> Any:
+        assert flags == 0
+        return (self.real.CUstream(next(self.handles)),)
+
+    def _cuStreamDestroy(self, stream: Any) -> None: ...
+
+    def _cuStreamQuery(self, stream: Any) -> None: ...
+
+    def _cuStreamWaitEvent(self, stream: Any, event: Any, flags: int) -> None: ...
+
+    def _cuEventCreate(self, flags: int) -> Any:
+        return (self.real.CUevent(next(self.handles)),)
+
+    def _cuEventDestroy(self, event: Any) -> None: ...
+
+    def _cuEventRecord(self, event: Any, stream: Any) -> None: ...
+
+    def _cuEventQuery(self, event: Any) -> None: ...
+
+    def _cuEventSynchronize(self, event: Any) -> None: ...
+
+    def _cuEventElapsedTime(self, start: Any, end: Any) -> Any:
+        return (1.5,)

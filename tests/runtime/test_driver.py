@@ -1,0 +1,430 @@
+"""CudaDriver against a driver in host memory: what it asks, in which order, and what errors become."""
+
+from __future__ import annotations
+
+import gc
+import os
+import struct
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kdsl.backend import DeviceAssertionError, DeviceError, Launch, LaunchTimeout, MemoryFault
+from kdsl.lang.types import F32, I32, PointerType
+from kdsl.runtime.config import LaunchConfig
+from kdsl.runtime.driver import CudaDriver
+from kdsl.runtime.errors import DriverUnavailableError, ForkedProcessError, LaunchConfigValueError
+from kdsl.runtime.launch import Launcher
+from kdsl.runtime.memory import to_device, zeros
+from kdsl.runtime.stream import Event, Stream
+
+P = PointerType
+LAUNCH = Launch((4, 1, 1), (256, 1, 1))
+
+
+@pytest.fixture
+def gpu(fake_driver: Any) -> CudaDriver:
+    fake_driver.kernels = {"vadd": lambda parameters: None, "other": lambda parameters: None}
+    return CudaDriver(api=fake_driver)
+
+
+def function(gpu: CudaDriver, name: str = "vadd") -> Any:
+    return gpu.function(gpu.load(b".version 7.8\n"), name)
+
+
+def test_what_the_device_is(gpu: CudaDriver, fake_driver: Any) -> None:
+    assert (gpu.name, gpu.target, gpu.description) == ("cuda", "sm_90", "Fake GPU")
+    assert gpu.limits.threads == 1024 and gpu.limits.grid == (2**31 - 1, 65535, 65535) and gpu.limits.block[2] == 64
+    assert gpu.limits.shared_bytes == 232448 and gpu.limits.extra["cluster"] == 1
+    assert "cuDevicePrimaryCtxRetain" not in fake_driver.called()
+
+
+def test_an_architecture_newer_than_the_table_runs_the_newest_known(fake_driver: Any) -> None:
+    fake_driver.attributes.update(COMPUTE_CAPABILITY_MAJOR=13, COMPUTE_CAPABILITY_MINOR=2)
+    assert CudaDriver(api=fake_driver).target == "sm_121"
+
+
+def test_available(fake_driver: Any) -> None:
+    assert CudaDriver.available(fake_driver) == (True, "")
+    assert CudaDriver.version(fake_driver) == "CUDA 13.0" and CudaDriver.count(fake_driver) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"codes": {"cuInit": [100]}}, "finds no GPU"),
+        ({"devices": 0}, "finds no GPU"),
+        ({"codes": {"cuInit": [3]}}, "spawn"),
+        ({"codes": {"cuInit": [803]}}, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
+        ({"driver_version": 11040}, "supports CUDA 11.4, and kdsl needs 12.0"),
+        ({"attributes": {"COMPUTE_CAPABILITY_MAJOR": 7, "COMPUTE_CAPABILITY_MINOR": 0}}, "sm_70, and kdsl needs sm_75"),
+    ],
+)
+def test_unavailable(fake_driver: Any, change: dict[str, Any], reason: str) -> None:
+    for name, value in change.items():
+        setattr(fake_driver, name, value)
+    found, why = CudaDriver.available(fake_driver)
+    assert not found and reason in why
+
+
+def test_no_driver_library(fake_driver: Any) -> None:
+    class Missing:
+        def cuInit(self, flags: int) -> None:
+            raise RuntimeError("Failed to dlopen libcuda.so.1")
+
+    assert CudaDriver.available(Missing()) == (False, "no NVIDIA driver was found: Failed to dlopen libcuda.so.1")
+
+
+def test_no_cuda_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+    found, why = CudaDriver.available()
+    assert not found and "cuda-python is not installed; pip install" in why
+
+
+def test_no_such_gpu(fake_driver: Any) -> None:
+    with pytest.raises(DriverUnavailableError, match="there is no GPU 3: the driver finds 1"):
+        CudaDriver(3, api=fake_driver)
+
+
+def test_memory(gpu: CudaDriver, fake_driver: Any) -> None:
+    host = np.arange(12, dtype=np.float32).reshape(3, 4)
+    array = to_device(host, gpu)
+    copy = zeros((3, 4), backend=gpu)
+    fake_driver.called()
+    copy.copy_from(array)
+    np.testing.assert_array_equal(copy.to_host(), host)
+    assert fake_driver.called() == ["cuMemcpyDtoDAsync", "cuCtxSynchronize", "cuMemcpyDtoH"]
+    copy.fill(1.5)
+    np.testing.assert_array_equal(copy.to_host(), np.full((3, 4), 1.5, np.float32))
+    del array, copy
+    gc.collect()
+    assert not fake_driver.memory
+
+
+def test_a_host_copy_is_complete_when_it_returns(gpu: CudaDriver, fake_driver: Any) -> None:
+    array = zeros(4, backend=gpu)
+    fake_driver.called()
+    array.copy_from(np.ones(4, np.float32))
+    assert fake_driver.called() == ["cuMemcpyHtoD", "cuStreamSynchronize"]
+
+
+def test_without_pools(gpu: CudaDriver, fake_driver: Any) -> None:
+    fake_driver.attributes["MEMORY_POOLS_SUPPORTED"] = 0
+    gpu.free(gpu.alloc(100))
+    assert fake_driver.called("cuDevicePrimaryCtxRetain", "cuDeviceGetAttribute")[-2:] == ["cuMemAlloc", "cuMemFree"]
+
+
+def test_out_of_memory_says_what_was_asked_and_what_is_free(gpu: CudaDriver, fake_driver: Any) -> None:
+    fake_driver.codes["cuMemAllocFromPoolAsync"] = [2, 2]
+    with pytest.raises(MemoryError) as caught:
+        gpu.alloc(3 << 30)
+    assert str(caught.value) == (
+        "3221225472 bytes (3.00 GiB) asked for on Fake GPU, "
+        "1048576 bytes (0.00 GiB) free of 4294967296 bytes (4.00 GiB)"
+    )
+    fake_driver.codes["cuMemAllocFromPoolAsync"] = [2]
+    assert gpu.alloc(100)  # the second try, after a synchronisation
+
+
+def test_launch(gpu: CudaDriver, fake_driver: Any) -> None:
+    seen = []
+    fake_driver.kernels["vadd"] = seen.append
+    launcher = Launcher("vadd", (("a", P(F32)), ("n", I32)), gpu, function(gpu))
+    array = zeros(4, backend=gpu)
+    run = launcher.bind(LaunchConfig((4, 2), 256, 1024))
+    fake_driver.called()
+    run(array, 4)
+    run(array, 5)
+    assert fake_driver.called("") == ["cuLaunchKernel"] * 2 and fake_driver.calls == []
+    assert seen == [struct.pack("<Qi", array.address, 4), struct.pack("<Qi", array.address, 5)]
+    assert fake_driver.launched[0] == (4, 2, 1, 256, 1, 1, 1024, 0)
+
+
+def test_launch_of_plain_bytes_and_of_no_parameters(gpu: CudaDriver, fake_driver: Any) -> None:
+    seen = []
+    fake_driver.kernels["vadd"] = seen.append
+    found = function(gpu)
+    gpu.launch(found, LAUNCH, b"abc")
+    gpu.launch(found, LAUNCH, bytearray())
+    assert seen == [b"abc", b""]
+
+
+def test_numpy_arguments(gpu: CudaDriver, fake_driver: Any) -> None:
+    def double(parameters: bytes) -> None:
+        (address,) = struct.unpack("<Q", parameters)
+        view = np.frombuffer(fake_driver.bytes_at(address, 16), np.float32)
+        view *= 2
+
+    fake_driver.kernels["vadd"] = double
+    run = Launcher("vadd", (("a", P(F32)),), gpu, function(gpu)).bind(LaunchConfig(1, 32))
+    host = np.arange(4, dtype=np.float32)
+    run(host)
+    np.testing.assert_array_equal(host, [0, 2, 4, 6])
+    assert not fake_driver.memory
+
+
+def test_clusters_and_cooperative_launches(gpu: CudaDriver, fake_driver: Any) -> None:
+    launcher = Launcher("vadd", (), gpu, function(gpu))
+    launcher.bind(LaunchConfig(4, 64, cluster=2))()
+    launcher.bind(LaunchConfig(4, 64, cooperative=True))()
+    assert fake_driver.launched[0] == (4, 64, [("CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION", 2, 2)])
+    assert fake_driver.launched[1][2] == [("CU_LAUNCH_ATTRIBUTE_COOPERATIVE", 1, 1)]
+    with pytest.raises(LaunchConfigValueError, match=r"grid.x = 3 is not a multiple of cluster.x = 2"):
+        launcher.bind(LaunchConfig(3, 64, cluster=2))
+
+
+def test_much_shared_memory_is_asked_for_once(gpu: CudaDriver, fake_driver: Any) -> None:
+    run = Launcher("vadd", (), gpu, function(gpu)).bind(LaunchConfig(1, 32, shared=100_000))
+    run(), run()
+    assert fake_driver.called().count("cuFuncSetAttribute") == 1
+
+
+def test_another_thread_gets_the_context(gpu: CudaDriver, fake_driver: Any) -> None:
+    run = Launcher("vadd", (), gpu, function(gpu)).bind(LaunchConfig(1, 32))
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            fake_driver.codes["cuLaunchKernel"] = [201]
+            run()
+            assert fake_driver.current.context == 77
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert not failures and len(fake_driver.launched) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (1, r"`vadd` \(grid \(4, 1, 1\), block \(256, 1, 1\)\) was not launched: the configuration does not fit"),
+        (701, r"needs more registers .*launch_bounds.*CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES.*40 registers a thread"),
+        (720, r"a cooperative launch must fit on the GPU at once"),
+        (999, r"the driver refuses it \(CUDA_ERROR_UNKNOWN"),
+    ],
+)
+def test_refused_launches(gpu: CudaDriver, fake_driver: Any, code: int, text: str) -> None:
+    found = function(gpu)
+    fake_driver.codes["cuLaunchKernel"] = [code]
+    with pytest.raises(DeviceError, match=text) as caught:
+        gpu.launch(found, LAUNCH, b"")
+    assert caught.value.kernel == "vadd"
+    gpu.launch(found, LAUNCH, b"")  # the device is well
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "text"),
+    [
+        (700, MemoryFault, "accessed memory outside of every allocation"),
+        (716, MemoryFault, "made a misaligned access"),
+        (710, DeviceAssertionError, "failed an assert; the device wrote file, line, block and thread to stderr"),
+        (719, DeviceError, "trapped"),
+        (702, LaunchTimeout, "watchdog"),
+    ],
+)
+def test_faults_have_the_kernels_name(
+    gpu: CudaDriver, fake_driver: Any, code: int, kind: type[DeviceError], text: str
+) -> None:
+    gpu.launch(function(gpu), LAUNCH, b"")
+    fake_driver.fault = code
+    with pytest.raises(kind, match=rf"kernel `vadd` \(grid \(4, 1, 1\), .*{text}.* \(CUDA_ERROR_.*: in the") as caught:
+        gpu.synchronize()
+    assert caught.value.kernel == "vadd"
+    with pytest.raises(DeviceError, match="cannot be used any more in this process, since kernel `vadd`"):
+        gpu.alloc(100)
+    with pytest.raises(DeviceError, match="cannot be used any more"):
+        gpu.synchronize()
+
+
+def test_a_fault_of_one_of_several(gpu: CudaDriver, fake_driver: Any) -> None:
+    vadd, other = function(gpu), function(gpu, "other")
+    gpu.launch(vadd, LAUNCH, b"")
+    gpu.synchronize()
+    for _ in range(3):
+        gpu.launch(other, LAUNCH, b"")
+    fake_driver.fault = 700
+    with pytest.raises(MemoryFault, match="kernel `other`"):
+        zeros(3, backend=gpu).to_host()
+
+
+def test_a_fault_of_an_unknown_one(gpu: CudaDriver, fake_driver: Any) -> None:
+    for name in ("vadd", "other", "vadd"):
+        gpu.launch(function(gpu, name), LAUNCH, b"")
+    fake_driver.fault = 719
+    with pytest.raises(
+        DeviceError, match=r"one of the kernels .*: `vadd` \(.*\), `other` \(.*\); call kdsl.synchronize"
+    ):
+        gpu.synchronize()
+
+
+def test_a_launch_after_a_fault(gpu: CudaDriver, fake_driver: Any) -> None:
+    run = Launcher("vadd", (), gpu, function(gpu)).bind(LaunchConfig(1, 32))
+    run()
+    fake_driver.fault = 700
+    with pytest.raises(MemoryFault, match="kernel `vadd`"):
+        run()
+    with pytest.raises(
+        DeviceError, match="`vadd` was not launched: the GPU cannot be used any more, since kernel `vadd`"
+    ):
+        run()
+
+
+def test_arrays_die_quietly_after_a_fault(gpu: CudaDriver, fake_driver: Any, recwarn: pytest.WarningsRecorder) -> None:
+    array = zeros(4, backend=gpu)
+    fake_driver.fault = 700
+    with pytest.raises(MemoryFault):
+        gpu.synchronize()
+    del array
+    gc.collect()
+    assert not recwarn.list
+
+
+def test_a_failed_kernel_leaves_numpy_arguments_alone(gpu: CudaDriver, fake_driver: Any) -> None:
+    def breaks(parameters: bytes) -> None:
+        fake_driver.fault = 700
+
+    fake_driver.kernels["vadd"] = breaks
+    host = np.ones(4, np.float32)
+    with pytest.raises(MemoryFault, match="kernel `vadd`"):
+        Launcher("vadd", (("a", P(F32)),), gpu, function(gpu)).bind(LaunchConfig(1, 32))(host)
+    np.testing.assert_array_equal(host, np.ones(4))
+
+
+def test_a_module_that_the_driver_refuses(gpu: CudaDriver, fake_driver: Any) -> None:
+    fake_driver.codes["cuLibraryLoadData"] = [218]
+    with pytest.raises(DeviceError, match="refuses the module: its PTX does not assemble"):
+        gpu.load(b"nonsense")
+
+
+def test_the_ptx_compilers_log_is_told(gpu: CudaDriver, fake_driver: Any) -> None:
+    real = fake_driver.cuLibraryLoadData
+
+    def load(code: bytes, options: Any, values: Any, *more: Any) -> Any:
+        real(code, options, values, *more)
+        values[0][:26] = b"ptxas line 3; syntax error"
+        return (fake_driver.CUresult(218), None)
+
+    fake_driver.cuLibraryLoadData = load
+    with pytest.raises(DeviceError, match="\nptxas line 3; syntax error$"):
+        gpu.load(b"nonsense")
+
+
+def test_images(gpu: CudaDriver, fake_driver: Any) -> None:
+    for image in (b".version 8.0", b".version 8.0\0", b"\x7fELF\0\0"):
+        gpu.load(image)
+    codes = [call[1] for call in fake_driver.calls if call[0] == "cuLibraryLoadData"]
+    assert codes == [b".version 8.0\0", b".version 8.0\0", b"\x7fELF\0\0"]
+
+
+def test_no_such_kernel(gpu: CudaDriver, fake_driver: Any) -> None:
+    fake_driver.codes["cuLibraryGetKernel"] = [500]
+    with pytest.raises(KeyError, match="the module has no kernel 'nope'; it has other, vadd"):
+        function(gpu, "nope")
+
+
+def test_streams_and_events(gpu: CudaDriver, fake_driver: Any) -> None:
+    stream = Stream(gpu, priority=-1)
+    start = stream.record()
+    run = Launcher("vadd", (), gpu, function(gpu)).bind(LaunchConfig(1, 32, stream=stream))
+    run()
+    assert fake_driver.launched[0][-1] == stream.handle and stream.__cuda_stream__() == (0, stream.handle)
+    end = stream.record()
+    assert start.elapsed_ms(end) == 1.5 and stream.done
+    fake_driver.codes["cuEventQuery"] = [600]
+    assert not end.done
+    Stream(gpu).wait(end)
+    stream.synchronize()
+    names = fake_driver.called()
+    assert "cuStreamWaitEvent" in names and "cuStreamSynchronize" in names
+    with pytest.raises(ValueError, match="timing=False"):
+        quiet = Event(gpu, timing=False)
+        quiet.record()
+        start.elapsed_ms(quiet)
+    del run, stream, start, end, quiet
+    gc.collect()
+    names = fake_driver.called()
+    assert names.count("cuEventDestroy") == 3 and names.count("cuStreamDestroy") == 1
+
+
+def test_work_on_foreign_streams_waits_for_fills_and_holds_memory(gpu: CudaDriver, fake_driver: Any) -> None:
+    array = zeros(4, backend=gpu)
+    run = Launcher("vadd", (("a", P(F32)),), gpu, function(gpu)).bind(LaunchConfig(1, 32, stream=0x7F0000001000))
+    fake_driver.called()
+    run(array)
+    assert fake_driver.called() == ["cuStreamSynchronize", "cuLaunchKernel"]
+    run(array)
+    assert fake_driver.called() == ["cuLaunchKernel"]
+    del array
+    gc.collect()
+    assert fake_driver.called() == ["cuCtxSynchronize", "cuMemFreeAsync"]
+
+
+class Foreign:
+    """An array of another CUDA library."""
+
+    def __init__(self, address: int, stream: int | None = None, **more: Any) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (4,), "typestr": "<f4", "data": (address, False), "version": 3, "strides": None, "stream": stream,
+            **more, }  # fmt: skip
+
+
+def test_foreign_arrays_go_on_their_stream(gpu: CudaDriver, fake_driver: Any) -> None:
+    seen = []
+    fake_driver.kernels["vadd"] = seen.append
+    launcher = Launcher("vadd", (("a", P(F32)), ("b", P(F32))), gpu, function(gpu))
+    run = launcher.bind(LaunchConfig(1, 32))
+    run(Foreign(4096), Foreign(8192, stream=1))
+    assert fake_driver.launched[-1][-1] == 0 and seen == [struct.pack("<QQ", 4096, 8192)]
+    run(Foreign(4096, stream=0x7000000), Foreign(8192))
+    assert fake_driver.launched[-1][-1] == 0x7000000
+    fake_driver.called()
+    run(Foreign(4096, stream=0x7000000), Foreign(8192, stream=0x8000000))
+    assert "cuStreamWaitEvent" in fake_driver.called() and fake_driver.launched[-1][-1] == 0x7000000
+    own = Stream(gpu)
+    launcher.bind(LaunchConfig(1, 32, stream=own))(Foreign(4096, stream=0x7000000), Foreign(8192))
+    assert "cuStreamWaitEvent" in fake_driver.called() and fake_driver.launched[-1][-1] == own.handle
+
+
+def test_arrays_go_to_other_libraries(gpu: CudaDriver) -> None:
+    interface = zeros((2, 3), np.int16, backend=gpu).__cuda_array_interface__
+    assert interface["typestr"] == "<i2" and interface["stream"] == 1
+
+
+def test_recording(fake_driver: Any) -> None:
+    records: list[tuple[str, float, float]] = []
+    fake_driver.kernels = {"vadd": lambda parameters: None}
+    gpu = CudaDriver(api=fake_driver, record=lambda *record: records.append(record))
+    gpu.launch(function(gpu), LAUNCH, b"")
+    gpu.synchronize()
+    names = [name for name, _, _ in records]
+    assert names[0] == "cuInit" and names[-1] == "cuCtxSynchronize" and "cuLaunchKernel" in names
+    assert all(duration >= 0 for _, _, duration in records)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_use_after_fork(gpu: CudaDriver) -> None:
+    run = Launcher("vadd", (), gpu, function(gpu)).bind(LaunchConfig(1, 32))
+    array = zeros(4, backend=gpu)
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        said = []
+        for use in (run, gpu.synchronize, array.to_host):
+            try:
+                use()
+            except ForkedProcessError as error:
+                said.append(str(error))
+        gpu.free(array.address)  # a finaliser does this, and must not complain
+        os.write(write, b"ok" if len(said) == 3 and all("spawn" in text for text in said) else repr(said).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(read, 1000) == b"ok"
+    run()  # the parent goes on
