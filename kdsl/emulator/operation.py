@@ -1,7 +1,7 @@
-"""What a pure PTX instruction is to the emulator: a function of arrays of raw bits, with the PTX types it takes and gives.
+"""What a pure PTX instruction is to the emulator: a function of arrays of raw bits, and the PTX types of both ends.
 
-Every value is a NumPy array of raw bits, of shape (n,) or (1,): ``pred`` and ``cc`` are bool, 8- and 16-bit types uint16
-(an 8-bit value in the low bits), 32-bit types uint32, 64-bit types uint64. Nothing here knows of registers, lanes or memory.
+Every value is a NumPy array of raw bits, of shape (n,) or (1,): ``pred`` and ``cc`` are bool, 8- and 16-bit types
+uint16 (an 8-bit value in the low bits), 32-bit types uint32, 64-bit types uint64. Registers and memory are elsewhere.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class UnknownInstruction(ValueError):
 class Operation:
     """``run`` takes one array per operand and returns one array, or a tuple where there are several results.
 
-    The type ``cc`` stands for the condition-code register's carry flag: an operand or result that the text does not name,
-    always the last one.
+    The type ``cc`` stands for the condition-code register's carry flag: an operand or result that the text does not
+    name, always the last one.
     """
 
     run: Run
@@ -55,7 +55,7 @@ UNSIGNED: dict[int, Any] = {1: np.bool_, 8: np.uint16, 16: np.uint16, 32: np.uin
 
 SIGNED: dict[int, Any] = {8: np.int16, 16: np.int16, 32: np.int32, 64: np.int64}
 
-INTEGERS = frozenset("u8 s8 u16 s16 u32 s32 u64 s64".split())
+INTEGERS = frozenset(("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"))
 
 
 BLOCK = 8192

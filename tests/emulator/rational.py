@@ -1,6 +1,6 @@
 """IEEE 754 arithmetic in integers and fractions: exact results, rounded once, for any binary format and rounding mode.
 
-The oracle of the floating-point tests. It works on bit patterns, one value at a time, and uses no floating-point operation.
+The oracle of the floating-point tests. It works on bit patterns, one at a time, without a floating-point operation.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def encode(number: Number, f: Format, mode: str = "rn") -> int:
         exponent -= 1
     exponent = max(exponent, 1 - f.bias)
     units = _round_units(magnitude / Fraction(2) ** (exponent - f.fraction_bits), number.negative, mode)
-    # A carry out of the fraction runs into the exponent field by itself, and a subnormal has the field of its missing bit.
+    # A carry out of the fraction runs into the exponent field by itself; a subnormal has the field of its missing bit.
     bits = ((exponent + f.bias - 1) << f.fraction_bits) + units
     if bits >= f.infinity:
         to_infinity = mode in ("rn", "rna") or mode == ("rm" if number.negative else "rp")

@@ -1,4 +1,4 @@
-"""cvt between every pair of types, in every rounding and with its flags, against exact fractions and Python integers."""
+"""cvt between every pair of types, in every rounding and with its flags, against fractions and Python integers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def integer_patterns(type_name: str) -> list[int]:
 
 
 def float_patterns(type_name: str) -> list[int]:
-    """Edges, random patterns, and values at, beside and halfway between integers, small ones and the limits of types."""
+    """Edges, random patterns, and values at, beside and between integers: small ones and the limits of types."""
     f = FORMATS[type_name]
     numbers = [rational.Fraction(n, 4) for n in range(-40, 41)]
     numbers += [
@@ -236,7 +236,7 @@ def test_two_floats_to_a_pair(element: str, mode: str) -> None:
 
 @pytest.mark.parametrize("name", ["e4m3x2", "e5m2x2"])
 def test_float8_back_and_forth(name: str) -> None:
-    """Every pair of bytes becomes a pair of f16, by ml_dtypes; and each f16 goes to the nearest of the finite 8-bit values."""
+    """Every pair of bytes becomes a pair of f16, by ml_dtypes; each f16 goes to the nearest finite 8-bit value."""
     dtype = {"e4m3x2": ml_dtypes.float8_e4m3fn, "e5m2x2": ml_dtypes.float8_e5m2}[name]
     every = np.arange(65536, dtype=np.uint16)
     unpack = pure_operation(("cvt", "rn", "f16x2", name))
@@ -249,7 +249,7 @@ def test_float8_back_and_forth(name: str) -> None:
 
     every = every[::7]
     wide = every.view(np.float16).astype(np.float64)
-    # In units of f16's smallest, all are integers. Nearest; of two as near the one with an even last bit; of zeros by sign.
+    # In units of f16's smallest, all are integers. Nearest; of two as near the one with an even last bit.
     places = np.flatnonzero(np.isfinite(table[:128]))
     values = (table[places].astype(np.float64) * 2**24).astype(np.int64)
     size = np.minimum(np.nan_to_num(np.abs(wide), nan=0) * 2**24, float(values.max())).astype(np.int64)

@@ -80,7 +80,7 @@ def test_scalar_and_packed(text: str) -> None:
 @pytest.mark.parametrize(
     ("type_name", "a", "b", "c", "want"),
     [
-        # a * b is the middle of two values, and c so small that an f32 sum (in bf16 an f64 sum too) is still that middle.
+        # a * b is the middle of two values, and c so small that an f32 sum (in bf16 an f64 one) is still that middle.
         ("f16", 3.0, 683.0, 2.0**-24, 2050.0),
         ("f16", 3.0, 685.0, -(2.0**-24), 2054.0),
         ("bf16", 9.0, 29.0, 2.0**-120, 262.0),

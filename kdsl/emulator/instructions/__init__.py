@@ -1,8 +1,8 @@
-"""The pure instructions of PTX: `pure_operation` finds what an opcode computes, by its first word. A file per subject."""
+"""The pure instructions of PTX, a file per subject; `pure_operation` finds what an opcode computes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 
 from kdsl.emulator.instructions import approximate, comparison, conversion, extended, floating, half, integer, logic
@@ -12,7 +12,7 @@ __all__ = ["Operation", "UnknownInstruction", "pure_operation"]
 
 Decode = Callable[[Opcode], Operation | None]
 
-FILES: tuple[dict[str, Decode], ...] = (
+FILES: tuple[Mapping[str, Decode], ...] = (
     integer.DECODE,
     extended.DECODE,
     logic.DECODE,

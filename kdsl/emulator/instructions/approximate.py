@@ -1,7 +1,7 @@
 """The .approx and .full instructions (PTX ISA 9.7.3): the f64 result rounded once, with the ISA's special cases.
 
-What a GPU gives is not specified to the bit; these results are within the ISA's error bound of the exact ones, and are the
-one place where the emulator's bits may differ from a GPU's.
+What a GPU gives is not specified to the bit; these results are within the ISA's error bound of the exact ones, and are
+the one place where the emulator's bits may differ from a GPU's.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _function(opcode: Opcode) -> Operation | None:
 
 
 def _gross_f64(name: str, ftz: bool) -> Operation | None:
-    """``rcp.approx.ftz.f64`` and ``rsqrt.approx.ftz.f64`` read and give only the upper word; ``rsqrt.approx.f64`` is whole."""
+    """``rcp.approx.ftz.f64`` and ``rsqrt.approx.ftz.f64``, of upper words only; ``rsqrt.approx.f64`` is whole."""
     if not ftz:
         return Operation(_rsqrt_f64, ("f64",), ("f64",)) if name == "rsqrt" else None
     compute = FUNCTIONS[name]

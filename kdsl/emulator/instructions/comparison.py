@@ -43,33 +43,37 @@ BIT_TYPES = frozenset(("b16", "b32", "b64"))
 FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
 
 
+def _compare_floats(name: str, type_name: str, ftz: bool) -> Run | None:
+    test = FLOAT_COMPARES.get(name)
+    if test is None or (ftz and type_name not in ("f32", "f16")):
+        return None
+    holds, values = test, real(type_name)
+    if ftz:
+        return lambda a, b: holds(values(flush(a, type_name)), values(flush(b, type_name)))
+    return lambda a, b: holds(values(a), values(b))
+
+
+def _compare_integers(name: str, type_name: str) -> Run | None:
+    test: Run | None = INTEGER_COMPARES.get(name)
+    if test is None:
+        return None
+    holds = test
+    if type_name in BIT_TYPES:
+        return holds if name in ("eq", "ne") else None
+    if type_name not in INTEGERS or WIDTH[type_name] == 8:
+        return None
+    if not is_signed(type_name):
+        return holds
+    if name in ("lo", "ls", "hi", "hs"):
+        return None
+    return lambda a, b: holds(value(a, type_name), value(b, type_name))
+
+
 def _compare(name: str, type_name: str, ftz: bool) -> Run | None:
     """The test of two operands of the type, giving bool; None where PTX has no such test."""
     if type_name in FLOATS:
-        test = FLOAT_COMPARES.get(name)
-        if test is None or (ftz and type_name not in ("f32", "f16")):
-            return None
-        floats = real(type_name)
-        if ftz:
-            return lambda a, b: test(floats(flush(a, type_name)), floats(flush(b, type_name)))
-        if type_name in ("f32", "f64"):
-            dtype = np.float32 if type_name == "f32" else np.float64
-            return lambda a, b: test(a.view(dtype), b.view(dtype))
-        return lambda a, b: test(floats(a), floats(b))
-    test = INTEGER_COMPARES.get(name)
-    if test is None or ftz:
-        return None
-    if type_name in BIT_TYPES:
-        return test if name in ("eq", "ne") else None
-    if (
-        type_name not in INTEGERS
-        or WIDTH[type_name] == 8
-        or (name in ("lo", "ls", "hi", "hs") and is_signed(type_name))
-    ):
-        return None
-    if is_signed(type_name) and name not in ("eq", "ne"):
-        return lambda a, b: test(value(a, type_name), value(b, type_name))
-    return test
+        return _compare_floats(name, type_name, ftz)
+    return None if ftz else _compare_integers(name, type_name)
 
 
 def _test(words: Opcode, types: int) -> tuple[Run, str, str | None] | None:

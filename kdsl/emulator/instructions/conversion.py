@@ -1,4 +1,4 @@
-"""cvt (PTX ISA 9.7.9.21): between integers, between integers and floats, and between floats. Packed forms: packed_conversion.py."""
+"""cvt (PTX ISA 9.7.9.21) of single values: integers and floats to each other. Packed forms: packed_conversion.py."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _round_integer(values: Array, result: str, mode: str) -> Array:
     if values.dtype.itemsize < 8:
         error = np.zeros(values.shape)
     else:
-        # Why halves? 2**64, the nearest f64 of the largest u64, is not a 64-bit integer; differences wrap to the right one.
+        # Why halves? 2**64, the nearest f64 of the largest u64, is no 64-bit integer; the difference wraps right.
         half = (nearest * 0.5).astype(np.int64 if values.dtype.kind == "i" else np.uint64)
         error = (values.view(np.int64) - (half.view(np.int64) << 1)).astype(np.float64)
         error[np.abs(nearest) < 2.0**53] = 0  # exact, and odd ones have no half
@@ -132,7 +132,7 @@ def _round_integer(values: Array, result: str, mode: str) -> Array:
 
 
 def _float_to_integer(cvt: Conversion) -> Run | None:
-    """Out of range saturates. NaN is 0 from f16, bf16 and f32 to 32 bits or less, and else the sign bit alone (PTX ISA, cvt)."""
+    """Out of range saturates. NaN gives the sign bit alone from f64 or to 64 bits, and else 0 (PTX ISA, cvt)."""
     if cvt.rounding not in TO_INTEGER or cvt.flags - {"ftz", "sat"}:
         return None
     source, result, ftz = cvt.source, cvt.result, "ftz" in cvt.flags

@@ -1,4 +1,4 @@
-"""f64 arithmetic in the rounding modes that NumPy lacks (.rz .rm .rp), from the exact result's nearest f64 and its error."""
+"""f64 arithmetic in the rounding modes that NumPy lacks (.rz .rm .rp): the nearest f64, and on which side it errs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kdsl.emulator.operation import Array
 
 
 def add(a: Array, b: Array, mode: str) -> Array:
-    return scaled_fma(*np.broadcast_arrays(a, np.float64(1.0), b), mode)
+    return fma(a, np.ones(1), b, mode)
 
 
 def subtract(a: Array, b: Array, mode: str) -> Array:
@@ -23,7 +23,8 @@ def multiply(a: Array, b: Array, mode: str) -> Array:
 
 
 def fma(a: Array, b: Array, c: Array, mode: str) -> Array:
-    return scaled_fma(*np.broadcast_arrays(a, b, c), mode)
+    a, b, c = np.broadcast_arrays(a, b, c)
+    return scaled_fma(a, b, c, mode)
 
 
 def divide(a: Array, b: Array, mode: str) -> Array:

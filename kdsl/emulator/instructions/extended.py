@@ -7,7 +7,7 @@ subtraction's flag is its borrow.
 from __future__ import annotations
 
 from kdsl.emulator.instructions.integer import multiply_high
-from kdsl.emulator.operation import WIDTH, UNSIGNED, Array, Opcode, Operation, Run
+from kdsl.emulator.operation import UNSIGNED, WIDTH, Array, Opcode, Operation, Run
 
 TYPES = frozenset(("u32", "s32", "u64", "s64"))
 
@@ -67,4 +67,4 @@ def _decode(opcode: Opcode) -> Operation | None:
     return _wire(multiply_add, type_name, 3, carry_in, carry_out)
 
 
-DECODE = {name: _decode for name in ("add", "addc", "sub", "subc", "mad", "madc")}
+DECODE = dict.fromkeys(("add", "addc", "sub", "subc", "mad", "madc"), _decode)

@@ -1,8 +1,8 @@
 """f32 and f64 arithmetic (PTX ISA 9.7.3) that IEEE 754 defines: every rounding, .ftz and .sat, bit for bit; and what
 works on the sign, or picks an operand. The .approx instructions are in approximate.py.
 
-The plain f32 and f64 forms are one or two ufunc calls. Everything else goes one general way: flush, compute a result in f64
-that rounds to f32 as the exact one does, round, flush, saturate.
+The plain f32 and f64 forms are one or two ufunc calls. Everything else goes one general way: flush, compute a result in
+f64 that rounds to f32 as the exact one does, round, flush, saturate.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Form:
 
 
 def form_of(words: Opcode, default: str | None = "rn") -> Form | None:
-    """The form, if these words are only a rounding, .ftz, .sat and .relu, in that order; ``default`` is the rounding of none."""
+    """The form, if these words are a rounding (or none: ``default``), .ftz, .sat and .relu, in that order."""
     mode = default
     if words and words[0] in ROUNDINGS:
         mode, words = words[0], words[1:]
@@ -78,8 +78,8 @@ def _fma_exact(a: Array, b: Array, c: Array, mode: str) -> Array:
     return _sum_exact(a * b, c, mode)
 
 
-# Why is the nearest f64 good enough for a quotient or root? Two 24-bit numbers' is never closer than 2**-50 of its size to an
-# f32 or to the middle of two, unless it is equal to it.
+# Why is the nearest f64 good enough for a quotient or root? Those of 24-bit numbers are never closer than 2**-50 of
+# their size to an f32 or to the middle of two, unless they are equal to it.
 
 
 def _quotient(a: Array, b: Array, mode: str) -> Array:
@@ -209,7 +209,7 @@ def _sign(opcode: Opcode) -> Operation | None:
 def pick(
     name: str, type_name: str, nan: bool = False, ftz: bool = False, xorsign: bool = False, abs_: bool = False
 ) -> Run:
-    """``min`` or ``max`` of two or three: the other operand beside one NaN (.NaN: a NaN beside any), and -0 below +0."""
+    """``min`` or ``max``: the other operand beside one NaN (with .NaN a NaN beside any), and -0 below +0."""
     sign, values = SIGN[type_name], real(type_name)
     smaller = name == "min"
 

@@ -1,8 +1,9 @@
 """Exact fused multiply-add: one rounding, in f32 by way of f64, and in f64 by error-free transforms.
 
-NumPy has no fma. In f32 the product is exact in f64; the sum is not, and rounding it twice goes wrong only where the f64 sum
-lies at the middle of two f32 (or the result is subnormal): those lanes are rounded to odd first (Boldo and Melquiond,
-"Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", IEEE Trans. Computers 57, 2008).
+NumPy has no fma. In f32 the product is exact in f64; the sum is not, and rounding it twice goes wrong only where the
+f64 sum lies at the middle of two f32, or the result is subnormal: those lanes are rounded to odd first (Boldo and
+Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", IEEE Transactions on
+Computers 57, 2008).
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def two_product(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def exact_terms(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
-    """a * b + c as two f64: the larger part, and all the rest rounded to odd. Their one rounded sum is the rounded result."""
+    """a * b + c as two f64: the larger part, and the rest rounded to odd. Their rounded sum is the rounded result."""
     product, product_error = two_product(a, b)
     upper, upper_error = two_sum(c, product_error)
     larger, larger_error = two_sum(product, upper)
@@ -68,8 +69,8 @@ def fma_f64(a_bits: Array, b_bits: Array, c_bits: Array) -> Array:
     work = np.empty((7, min(size, F64_BLOCK)))
     for start in range(0, size, F64_BLOCK):
         part = slice(start, start + F64_BLOCK)
-        bits = [x if x.size == 1 else x[part] for x in (a_bits, b_bits, c_bits)]
-        _fma_block(*bits, result[part], work[:, : result[part].size])
+        a, b, c = (x if x.size == 1 else x[part] for x in (a_bits, b_bits, c_bits))
+        _fma_block(a, b, c, result[part], work[:, : result[part].size])
     return result.view(np.uint64)
 
 
@@ -91,9 +92,9 @@ def _fma_block(a_bits: Array, b_bits: Array, c_bits: Array, result: Array, work:
         np.copyto(result, a * b + c, where=zero)  # right, the sign of a zero too
         strange |= (size < PLAIN_LOW) & ~zero
     if strange.any():
-        chosen = [np.broadcast_to(x, strange.shape)[strange] for x in (a_bits, b_bits, c_bits)]
-        exact = scaled_fma(*(x.view(np.float64) for x in chosen), mode="rn")
-        result[strange] = payload_f64(exact, *chosen).view(np.float64)
+        x, y, z = (np.broadcast_to(x, strange.shape)[strange] for x in (a_bits, b_bits, c_bits))
+        exact = scaled_fma(x.view(np.float64), y.view(np.float64), z.view(np.float64), "rn")
+        result[strange] = payload_f64(exact, x, y, z).view(np.float64)
 
 
 def _plain_terms(a: Array, b: Array, c: Array, work: Array) -> tuple[Array, Array, Array]:
@@ -153,7 +154,7 @@ def scaled_fma(a: Array, b: Array, c: Array, mode: str) -> Array:
 
 
 def round_scaled(total: Array, error: Array, exponent: Array, mode: str) -> Array:
-    """(total + error) * 2**exponent as f64. ``total`` is the nearest f64 of the sum, of ``error`` only the sign counts."""
+    """(total + error) * 2**exponent as f64. ``total`` is the sum's nearest f64, of ``error`` only the sign counts."""
     result = np.ldexp(total, exponent)
     if mode != "rn":
         result = _step(result, total, error, mode)
@@ -196,4 +197,5 @@ def _subnormal(total: Array, error: Array, exponent: Array, mode: str) -> Array:
         above = (fraction > 0) | (side > 0)
         below = (fraction == 0) & (side < 0)
         units = base + np.where(grows, above, np.where(below, -1.0, 0.0))
-    return np.copysign(np.ldexp(units, -1074), total)
+    rounded: Array = np.copysign(np.ldexp(units, -1074), total)
+    return rounded

@@ -1,7 +1,7 @@
-"""The floating-point formats: from bits to real values, rounding an exact or sticky f64 to bits, NaN, flush and saturation.
+"""The floating-point formats: bits to values, an exact or odd f64 rounded to bits, NaN, flushing and saturation.
 
-NaN results are the hardware's: all ones without the sign for f32 (0x7fffffff), f16 and bf16 (0x7fff); an f64 result keeps
-the payload of the first NaN operand, quieted, and is 0xfff8000000000000 where no operand is NaN.
+NaN results are the hardware's: all ones without the sign for f32 (0x7fffffff), f16 and bf16 (0x7fff); an f64 result
+keeps the payload of the first NaN operand, quieted, and is 0xfff8000000000000 where no operand is NaN.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ ROUNDINGS = frozenset(("rn", "rz", "rm", "rp"))
 
 
 def _bf16_real(bits: Array) -> Array:
-    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    values: Array = (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return values
 
 
 def real(type_name: str) -> Run:
@@ -61,7 +62,8 @@ def flush(bits: Array, type_name: str) -> Array:
 
 
 def is_nan(bits: Array, type_name: str) -> Array:
-    return (bits & ~SIGN[type_name]) > INFINITY[type_name]
+    nan: Array = (bits & ~SIGN[type_name]) > INFINITY[type_name]
+    return nan
 
 
 def canonical(bits: Array, type_name: str) -> Array:
@@ -97,7 +99,8 @@ def saturate(bits: Array, type_name: str) -> Array:
     """Clamp to [+0, 1]; NaN gives +0 (.sat)."""
     sign, one = SIGN[type_name], ONE[type_name]
     drop = ((bits & sign) != 0) | (bits > INFINITY[type_name])
-    return np.where(drop, bits.dtype.type(0), np.minimum(bits, one))
+    clamped: Array = np.where(drop, bits.dtype.type(0), np.minimum(bits, one))
+    return clamped
 
 
 def relu(bits: Array, type_name: str) -> Array:
@@ -130,7 +133,7 @@ def to_odd(total: Array, error: Array) -> Array:
 
 
 def _directed(nearest: Array, back: Array, exact: Array, sign: Any, mode: str) -> Array:
-    """Step a nearest-rounded result, whose value is ``back``, to the other side of ``exact`` where the mode wants that."""
+    """A nearest-rounded result, of value ``back``, stepped to the other side of ``exact`` where the mode wants that."""
     one = nearest.dtype.type(1)
     if mode == "rz":
         return np.where(np.abs(back) > np.abs(exact), nearest - one, nearest)
@@ -176,7 +179,7 @@ def narrow(exact: Array, type_name: str, mode: str = "rn") -> Array:
 
 
 def zero_sign(total: Array, a: Array, b: Array, mode: str) -> Array:
-    """An exact zero sum has the sign that the rounding mode gives it: towards minus infinity, minus if either term is."""
+    """The sum, its zeros with the sign of the rounding mode: towards minus infinity, minus if either term is."""
     if mode != "rm":
         return total
     minus = (total == 0) & (np.signbit(a) | np.signbit(b))

@@ -35,7 +35,7 @@ def _arithmetic(name: str, type_name: str, form: floating.Form) -> Run:
         result = ufunc(values(a), values(b))
         # Why not small products? They are subnormal in f32 as in bf16, so that f32 would round them first.
         if fewer and (np.abs(result) < SMALLEST_NORMAL_F32).any():
-            return general(a, b)
+            return general(a, b)  # type: ignore[no-any-return]
         return narrow(result, type_name)
 
     return in_blocks(run)

@@ -1,4 +1,4 @@
-"""Integer arithmetic (PTX ISA 9.7.1), of 16, 32 and 64 bits: wraps, and division by zero gives all ones as on hardware."""
+"""Integer arithmetic (PTX ISA 9.7.1) of 16, 32 and 64 bits: wraps; division by zero gives all ones, as on hardware."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def _saturating(ufunc: Any) -> Run:
 
     def run(a: Array, b: Array) -> Array:
         exact = ufunc(a.view(np.int32), b.view(np.int32), dtype=np.int64)
-        return np.clip(exact, -(2**31), 2**31 - 1).astype(np.int32).view(np.uint32)
+        clamped: Array = np.clip(exact, -(2**31), 2**31 - 1).astype(np.int32)
+        return clamped.view(np.uint32)
 
     return run
 
@@ -60,7 +61,8 @@ def multiply_high_u64(a: Array, b: Array) -> Array:
     b_low, b_high = b & LOW32, b >> THIRTY_TWO
     cross = a_high * b_low + ((a_low * b_low) >> THIRTY_TWO)  # cannot overflow: (2^32-1)^2 + 2^32-1 < 2^64
     other = a_low * b_high + (cross & LOW32)
-    return a_high * b_high + (cross >> THIRTY_TWO) + (other >> THIRTY_TWO)
+    high: Array = a_high * b_high + (cross >> THIRTY_TWO) + (other >> THIRTY_TWO)
+    return high
 
 
 @in_blocks
@@ -68,7 +70,8 @@ def _multiply_high_s64(a: Array, b: Array) -> Array:
     # Why subtract? A negative a reads as a + 2^64 unsigned, which adds b to the upper half.
     a_sign = (a.view(np.int64) >> 63).view(np.uint64)
     b_sign = (b.view(np.int64) >> 63).view(np.uint64)
-    return multiply_high_u64(a, b) - (a_sign & b) - (b_sign & a)
+    high: Array = multiply_high_u64(a, b) - (a_sign & b) - (b_sign & a)
+    return high
 
 
 def multiply_wide(type_name: str) -> Run:
@@ -153,8 +156,8 @@ def _divide(ufunc: Any, type_name: str) -> Run:
         zero = b == 0
         if not zero.any():
             return ufunc(a, b)  # type: ignore[no-any-return]
-        quotient = ufunc(a, np.where(zero, b.dtype.type(1), b))
-        return np.where(zero, ~b.dtype.type(0), quotient)
+        quotient: Array = ufunc(a, np.where(zero, b.dtype.type(1), b))
+        return np.where(zero, np.invert(np.zeros_like(b)), quotient)
 
     def run(a: Array, b: Array) -> Array:
         magnitude = unsigned(_magnitude(a, width), _magnitude(b, width))
@@ -213,11 +216,12 @@ def _neg(opcode: Opcode) -> Operation | None:
 def _lanes_of(bits: Array, kind: str, count: int) -> Array:
     """``count`` 8- or 16-bit values a 32-bit word, as int64 of shape (n, count)."""
     dtype = {("u32", 4): np.uint8, ("s32", 4): np.int8, ("u32", 2): np.uint16, ("s32", 2): np.int16}[kind, count]
-    return np.ascontiguousarray(bits).view(dtype).reshape(-1, count).astype(np.int64)
+    lanes: Array = np.ascontiguousarray(bits).view(dtype).reshape(-1, count).astype(np.int64)
+    return lanes
 
 
 def _dot_product(opcode: Opcode) -> Operation | None:
-    """``dp4a.atype.btype`` and ``dp2a.lo|hi.atype.btype``: c plus the dot product of 4 bytes, or of 2 halves and 2 bytes."""
+    """``dp4a.atype.btype``, ``dp2a.lo|hi.atype.btype``: c plus a dot product, of 4 bytes or of 2 halves and 2 bytes."""
     a_type, b_type = opcode[-2:]
     if not {a_type, b_type} <= {"u32", "s32"}:
         return None
@@ -231,7 +235,8 @@ def _dot_product(opcode: Opcode) -> Operation | None:
 
     def run(a: Array, b: Array, c: Array) -> Array:
         products = _lanes_of(a, a_type, count) * _lanes_of(b, b_type, 4)[:, columns]
-        return products.sum(axis=1).astype(np.uint32) + c
+        total: Array = products.sum(axis=1).astype(np.uint32) + c
+        return total
 
     return Operation(run, (a_type, b_type, result), (result,))
 

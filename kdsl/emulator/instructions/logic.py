@@ -156,18 +156,20 @@ def _brev(opcode: Opcode) -> Operation | None:
 
     def run(a: Array) -> Array:
         reversed_bits = REVERSED_BYTE[np.ascontiguousarray(a).view(np.uint8).reshape(a.size, -1)[:, ::-1]]
-        return np.ascontiguousarray(reversed_bits).view(register).reshape(a.shape)
+        words: Array = np.ascontiguousarray(reversed_bits).view(register)
+        return words.reshape(a.shape)
 
     return Operation(run, opcode[1:], opcode[1:])
 
 
 def _low_mask(length: Array, register: Any) -> Array:
     """Ones in the low ``length`` bits (NumPy shifts past the width give 0, so a full length gives all ones)."""
-    return (register(1) << length.astype(register)) - register(1)
+    ones: Array = (register(1) << length.astype(register)) - register(1)
+    return ones
 
 
 def _bfe(opcode: Opcode) -> Operation | None:
-    """Extract ``length`` bits from ``start``; the signed form extends the field's last bit, or the operand's past its end."""
+    """``length`` bits from ``start``; the signed form extends the field's last bit, or the operand's past its end."""
     if len(opcode) != 2 or opcode[1] not in ("u32", "s32", "u64", "s64"):
         return None
     type_name, width = opcode[1], WIDTH[opcode[1]]
@@ -176,14 +178,15 @@ def _bfe(opcode: Opcode) -> Operation | None:
     def run(a: Array, start: Array, length: Array) -> Array:
         start, length = start & np.uint32(255), length & np.uint32(255)
         mask = _low_mask(length, register)
-        field = (a >> start.astype(register)) & mask
+        field: Array = (a >> start.astype(register)) & mask
         if not is_signed(type_name):
             return field
         sign_at = np.minimum(start + length - np.uint32(1), last)
         negative = ((a >> sign_at.astype(register)) & register(1)).astype(bool) & (length != 0)
         # Bits past the operand's end are copies of the sign too, so all of them above what was there are set.
         present = np.minimum(length, np.where(start > last, np.uint32(0), np.uint32(width) - start))
-        return np.where(negative, field | ~_low_mask(present, register), field)
+        extended: Array = np.where(negative, field | ~_low_mask(present, register), field)
+        return extended
 
     return Operation(run, (type_name, "u32", "u32"), (type_name,))
 
@@ -197,7 +200,8 @@ def _bfi(opcode: Opcode) -> Operation | None:
     def run(a: Array, b: Array, start: Array, length: Array) -> Array:
         start, length = (start & np.uint32(255)).astype(register), length & np.uint32(255)
         mask = _low_mask(length, register) << start
-        return (b & ~mask) | ((a << start) & mask)
+        merged: Array = (b & ~mask) | ((a << start) & mask)
+        return merged
 
     return Operation(run, (opcode[1], opcode[1], "u32", "u32"), opcode[1:])
 
@@ -235,7 +239,7 @@ def _szext(opcode: Opcode) -> Operation | None:
 
 
 def _fns(opcode: Opcode) -> Operation | None:
-    """The place of the n-th set bit at or above ``base`` (n > 0) or at or below it (n < 0); all ones if there is none."""
+    """The place of the n-th set bit from ``base`` up (n > 0) or down (n < 0); all ones if there is none."""
     if opcode[1:] != ("b32",):
         return None
 

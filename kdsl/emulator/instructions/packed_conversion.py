@@ -86,10 +86,10 @@ def _to_tf32(mode: str, flags: tuple[str, ...]) -> Operation | None:
 
     def run(a: Array) -> Array:
         if mode == "rna":
-            up = np.uint32(0x1000)
+            rounded = a + np.uint32(0x1000)
         else:
-            up = np.uint32(0xFFF) + ((a >> np.uint32(13)) & np.uint32(1)) if mode == "rn" else np.uint32(0)
-        rounded = (a + up) & np.uint32(0xFFFFE000)
+            rounded = a + np.uint32(0xFFF) + ((a >> np.uint32(13)) & np.uint32(1)) if mode == "rn" else a
+        rounded = rounded & np.uint32(0xFFFFE000)
         if "satfinite" in flags:
             infinite = (rounded & np.uint32(0x7FFFFFFF)) == 0x7F800000
             rounded = np.where(infinite, rounded - np.uint32(0x2000), rounded)
@@ -103,7 +103,7 @@ PACK_BITS = {"u16": 16, "s16": 16, "u8": 8, "s8": 8, "u4": 4, "s4": 4, "u2": 2, 
 
 
 def _pack(words: Opcode) -> Operation | None:
-    """``cvt.pack.sat.u16.s32 d, a, b`` and, with the earlier word shifted up, ``cvt.pack.sat.u8.s32.b32 d, a, b, c``."""
+    """``cvt.pack.sat.u16.s32 d, a, b``; narrower types have a c, which is shifted up: ``cvt.pack.sat.u8.s32.b32``."""
     if len(words) < 3 or words[0] != "sat" or words[1] not in PACK_BITS or words[2] != "s32":
         return None
     bits = PACK_BITS[words[1]]
