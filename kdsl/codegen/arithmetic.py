@@ -1,4 +1,4 @@
-"""Operators on scalars of one type, with the exact semantics of the language's table (no undefined behaviour is reachable).
+"""Operators on scalars of one type, with the exact semantics of the language's table: no undefined behaviour.
 
 Integer division and powers are in `division` and `power`, conversions in `conversions`.
 """
@@ -104,9 +104,9 @@ def shift(
     amount_type: ScalarType,
     amount: Interval | None,
 ) -> llvm.Value:
-    """``left << right`` or ``left >> right``; an amount outside of 0 to width - 1 gives 0, or the sign for a signed ``>>``."""
+    """``left << right`` or ``left >> right``; an amount not in 0 to width - 1 gives 0, or a signed ``>>``'s sign."""
     builder = context.builder
-    in_range = amount is not None and 0 <= amount.low and amount.high < t.bits
+    in_range = amount is not None and amount.low >= 0 and amount.high < t.bits
     arithmetic = op is BinaryOp.SHR and t.is_signed
     limit = constant(amount_type, t.bits)
     # Amounts are compared as unsigned: a negative one is past every width. 8 bits hold every width too.
@@ -147,7 +147,9 @@ def unary(context: Context, op: UnaryOp, t: ScalarType, operand: llvm.Value) -> 
             return operand  # abs of an unsigned, and round, floor and ceil of an int
 
 
-def compare(builder: llvm.IRBuilder, op: CompareOp, t: ScalarType | None, left: llvm.Value, right: llvm.Value) -> llvm.Value:
+def compare(
+    builder: llvm.IRBuilder, op: CompareOp, t: ScalarType | None, left: llvm.Value, right: llvm.Value
+) -> llvm.Value:
     """``left op right`` as an i1; IEEE for floats, where only ``!=`` is true of a NaN. ``t`` is None for pointers."""
     if t is not None and t.is_float:
         emit = builder.fcmp_unordered if op is CompareOp.NE else builder.fcmp_ordered

@@ -1,4 +1,4 @@
-"""What lowering one function carries: builder, module, target, options, and the few things that all parts ask of them."""
+"""What lowering one function carries: builder, module, target, options, and what all parts ask of them."""
 
 from __future__ import annotations
 
@@ -28,17 +28,16 @@ class ModuleContext:
     strings: dict[bytes, llvm.GlobalVariable] = field(default_factory=dict)
 
     def declare(
-        self, name: str, result: llvm.Type, parameters: Sequence[llvm.Type], *, convergent: bool = False, variadic: bool = False
+        self, name: str, result: llvm.Type, parameters: Sequence[llvm.Type], *, convergent: bool = False
     ) -> llvm.Function:
         """The external function or LLVM intrinsic ``name``, declared once."""
         known = self.module.globals.get(name)
         if isinstance(known, llvm.Function):
             return known
-        function = llvm.Function(self.module, llvm.FunctionType(result, parameters, var_arg=variadic), name)
+        function = llvm.Function(self.module, llvm.FunctionType(result, parameters), name)
         if convergent:
             function.attributes.add("convergent")
         return function
-
 
     def variable(self, t: llvm.Type, name: str, space: Space, align: int) -> llvm.GlobalVariable:
         """A module-level variable of our own in ``space``, undefined until it gets an initializer."""
@@ -101,11 +100,9 @@ class Context:
         convergent: bool = False,
         flags: tuple[str, ...] = (),
     ) -> Any:
-        """A call of the external function or LLVM intrinsic ``name``, marked convergent on declaration and call if asked."""
+        """A call of the external function or LLVM intrinsic ``name``; convergent on declaration and call if asked."""
         function = self.declare(name, result, [a.type for a in arguments], convergent=convergent)
-        return self.builder.call(
-            function, list(arguments), fastmath=flags, attrs=("convergent",) if convergent else ()
-        )
+        return self.builder.call(function, list(arguments), fastmath=flags, attrs=("convergent",) if convergent else ())
 
     def special_register(self, name: str) -> llvm.Value:
         """The 32-bit special register ``name`` (``tid.x``, ``ntid.y``, ...), read once at the top of the function."""
@@ -132,7 +129,8 @@ class Context:
     def require_sm(self, sm: int, what: str, span: Span) -> None:
         """CompileError at ``span`` unless the target is at least ``sm``."""
         if self.target.sm < sm:
-            raise CompileError.at(span, f"{what} needs sm_{sm} or newer; this is {self.target}", f"compile with target=\"sm_{sm}\"")
+            message = f"{what} needs sm_{sm} or newer; this is {self.target}"
+            raise CompileError.at(span, message, f'compile with target="sm_{sm}"')
 
     def require_ptx(self, version: int) -> None:
         """Raise the module's PTX ISA version to at least ``version`` (78 means 7.8)."""

@@ -1,4 +1,4 @@
-"""Casts between scalars: each rounds once, float to int truncates and saturates with NaN as 0, ints keep their low bits."""
+"""Casts between scalars: each rounds once, float to int saturates with NaN as 0, ints keep their low bits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from llvmlite import ir as llvm
 
 from kdsl.codegen.context import Context
 from kdsl.codegen.types import BFLOAT, DOUBLE, FLOAT, I16, I32, constant, llvm_type
-from kdsl.lang.types import BF16, F32, F64, I32 as I32_TYPE, Kind, ScalarType
+from kdsl.lang import types
+from kdsl.lang.types import BF16, F32, F64, Kind, ScalarType
 
 
 def cast(context: Context, value: llvm.Value, source: ScalarType, target: ScalarType) -> llvm.Value:
@@ -60,8 +61,8 @@ def int_to_float(context: Context, value: llvm.Value, source: ScalarType, target
 def _round_to_odd(context: Context, value: llvm.Value, source: ScalarType) -> llvm.Value:
     """An int as f32, truncated, with the lowest bit set where that was not exact.
 
-    Before sm_90 there is no conversion from int to bf16. LLVM rounds to f32 and then to bf16, which is off where the first
-    rounding ends on a tie of the second; rounding to odd first never does.
+    Before sm_90 there is no conversion from int to bf16. LLVM rounds to f32 and then to bf16, which is off where the
+    first rounding ends on a tie of the second; rounding to odd first never does.
     """
     builder = context.builder
     there = ("i2f" if source.is_signed else "ui2f") if source.bits == 32 else ("ll2f" if source.is_signed else "ull2f")
@@ -83,7 +84,7 @@ def float_to_int(context: Context, value: llvm.Value, source: ScalarType, target
     wide = target.bits == 64
     letter = "d" if value.type == DOUBLE else "f"
     if target.bits < 32:
-        number = float_to_int(context, value, F64 if letter == "d" else F32, I32_TYPE)
+        number = float_to_int(context, value, F64 if letter == "d" else F32, types.I32)
         number = context.call("llvm.smax.i32", I32, [number, llvm.Constant(I32, target.minimum)])
         number = context.call("llvm.smin.i32", I32, [number, llvm.Constant(I32, target.maximum)])
         return builder.trunc(number, llvm_type(target))
@@ -108,5 +109,3 @@ def float_to_float(context: Context, value: llvm.Value, source: ScalarType, targ
     if target.bits < source.bits:
         return builder.fptrunc(value, llvm_type(target))
     return builder.fpext(value, llvm_type(target))
-
-

@@ -84,7 +84,7 @@ class Locations:
 
 
 def add_flag(module: llvm.Module, behaviour: int, name: str, value: int) -> None:
-    """A module flag; ``behaviour`` says what linking two modules does with it (LLVM Language Reference, module flags)."""
+    """A module flag; ``behaviour`` says what linking does with two of them (LLVM Language Reference)."""
     number = llvm.Constant(I32, value)
     entry = [llvm.Constant(I32, behaviour), llvm.MetaDataString(module, name), number]
     module.add_named_metadata("llvm.module.flags", entry)

@@ -106,7 +106,7 @@ def float_floor_divide(context: Context, t: ScalarType, x: llvm.Value, y: llvm.V
     """``x // y`` on floats: exact even where the quotient is large; by zero as IEEE division."""
     builder = context.builder
     narrow, x, y = x.type, *_widen(context, t, x, y)
-    rest, adjusted, differs = _float_rest(context, x, y)
+    rest, _, differs = _float_rest(context, x, y)
     none, one = llvm.Constant(x.type, 0.0), llvm.Constant(x.type, 1.0)
     # No flags here: every step must round as Python's does.
     quotient = builder.fdiv(builder.fsub(x, rest), y)
@@ -154,5 +154,3 @@ def _widen(context: Context, t: ScalarType, x: llvm.Value, y: llvm.Value) -> tup
 
 def _suffix(value: llvm.Value) -> str:
     return "f64" if value.type == DOUBLE else "f32"
-
-

@@ -8,19 +8,20 @@ from typing import Any, assert_never
 
 from llvmlite import ir as llvm
 
-from kdsl.codegen import arithmetic, memory
+from kdsl.codegen import arithmetic, libdevice, memory
 from kdsl.codegen.atomics import emit_atomic
 from kdsl.codegen.context import Context
 from kdsl.codegen.conversions import cast
 from kdsl.codegen.debug_info import Locations
 from kdsl.codegen.intrinsics import emit_intrinsic
+from kdsl.codegen.power import PRODUCTS
 from kdsl.codegen.ranges import Interval, Ranges, is_grid_index, is_grid_product
 from kdsl.codegen.types import constant, llvm_type, memory_type
 from kdsl.codegen.walk import operands
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp
 from kdsl.lang.types import ArrayType, PointerType, ScalarType, Space, Type
-from kdsl.source import Span
+from kdsl.source import CompileError, Span
 
 _SHIFTS = (BinaryOp.SHL, BinaryOp.SHR)
 _CHAIN = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL)
@@ -29,7 +30,10 @@ _COSTLY = (BinaryOp.FLOORDIV, BinaryOp.MOD, BinaryOp.POW, BinaryOp.DIV)
 
 @dataclass(slots=True)
 class Expressions:
-    """Lowers the expressions of one function. ``variables`` holds the allocas of locals, ``values`` unassigned parameters."""
+    """Lowers the expressions of one function.
+
+    ``variables`` holds the allocas of locals, ``values`` the parameters that are never assigned, ``arrays`` by uid.
+    """
 
     context: Context
     function: ir.Function
@@ -105,7 +109,7 @@ class Expressions:
         assert isinstance(e.type, ScalarType)
         return constant(e.type, e.value)
 
-    # --- locals ---------------------------------------------------------------------------------------------------------
+    # --- locals -------------------------------------------------------------------------------------------------------
 
     def _read(self, e: ir.Read) -> Any:
         if e.local.uid in self.values:
@@ -125,7 +129,7 @@ class Expressions:
             self.variables[local.uid] = self.context.alloca(llvm_type(local.type), local.name)
         return self.variables[local.uid]
 
-    # --- operators ------------------------------------------------------------------------------------------------------
+    # --- operators ----------------------------------------------------------------------------------------------------
 
     def _binary(self, e: ir.Binary, left: llvm.Value, right: llvm.Value, *, index: bool) -> Any:
         known = (self.ranges.interval(e.left), self.ranges.interval(e.right))
@@ -134,6 +138,8 @@ class Expressions:
             amount = e.right.type
             assert isinstance(amount, ScalarType)
             return arithmetic.shift(self.context, e.op, e.type, left, right, amount, known[1])
+        if needs_libdevice(e) and libdevice.find() is None:
+            raise CompileError.at(e.span, f"`{e.op.value}` of floats needs NVIDIA's libdevice", libdevice.INSTALL)
         nsw = e.type.is_signed and e.op in _CHAIN and (index or self._never_wraps(e))
         # LLVM would conclude from nsw that block_idx * block_dim is not negative, and index by unsigned arithmetic,
         # which ptxas schedules worse. The sum with thread_idx has nsw, which is what 64-bit addresses need.
@@ -166,7 +172,8 @@ class Expressions:
         if is_simple(e.right):
             right = self.value(e.right)
             self.locate(e.span)
-            return self.builder.select(left, right, decided) if conjunction else self.builder.select(left, decided, right)
+            sides = (right, decided) if conjunction else (decided, right)
+            return self.builder.select(left, *sides)
         self.locate(e.span)
         before, other, end = self.builder.block, self._block("other"), self._block("decided")
         self.builder.cbranch(left, *((other, end) if conjunction else (end, other)))
@@ -214,7 +221,7 @@ class Expressions:
             return value if value.type == t else self.builder.addrspacecast(value, t)
         return value if value.type == t else self.builder.bitcast(value, t)
 
-    # --- memory ---------------------------------------------------------------------------------------------------------
+    # --- memory -------------------------------------------------------------------------------------------------------
 
     def _element_address(self, e: ir.ElementAddress) -> Any:
         t = e.base.type
@@ -237,7 +244,7 @@ class Expressions:
                 self.arrays[e.uid] = self.context.shared.variable(llvm.ArrayType(t, size), name, Space.SHARED, 16)
         return self.arrays[e.uid]
 
-    # --- tuples and calls -----------------------------------------------------------------------------------------------
+    # --- tuples and calls ---------------------------------------------------------------------------------------------
 
     def _tuple(self, e: ir.TupleExpr) -> Any:
         elements = [self.value(element) for element in e.elements]
@@ -254,12 +261,13 @@ class Expressions:
 
 
 def is_simple(e: ir.Expr) -> bool:
-    """Whether evaluating ``e`` needlessly is cheap and has no effect: no memory, no calls, no division by a variable."""
+    """Whether evaluating ``e`` needlessly is cheap and has no effect: no memory, no call, no division by a variable."""
     match e:
         case ir.Const() | ir.Read():
             return True
         case ir.Binary(op=op) if op in _COSTLY:
-            return isinstance(e.right, ir.Const) and not e.type.is_float and op is not BinaryOp.POW and is_simple(e.left)
+            constant_divisor = isinstance(e.right, ir.Const) and not e.type.is_float and op is not BinaryOp.POW
+            return constant_divisor and is_simple(e.left)
         case ir.IntrinsicCall():
             return e.intrinsic.register
         case ir.Binary() | ir.Unary() | ir.Compare() | ir.Logical() | ir.Conditional() | ir.Cast() | ir.Extent():
@@ -268,6 +276,13 @@ def is_simple(e: ir.Expr) -> bool:
             return all(is_simple(o) for o in operands(e))
         case _:
             return False
+
+
+def needs_libdevice(e: ir.Binary) -> bool:
+    """Whether an operator becomes a call of libdevice: fmod, or pow but for exponents that are products."""
+    if not e.type.is_float or e.op not in (BinaryOp.FLOORDIV, BinaryOp.MOD, BinaryOp.POW):
+        return False
+    return not (e.op is BinaryOp.POW and isinstance(e.right, ir.Const) and e.right.value in PRODUCTS)
 
 
 def _widens(e: ir.Cast) -> bool:

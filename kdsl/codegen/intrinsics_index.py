@@ -24,8 +24,8 @@ def _gridsize(context: Context, call: ir.IntrinsicCall, _: Sequence[llvm.Value])
 
 
 def _grid_index(context: Context, axis: str) -> Any:
-    # No launch has more than 2^31 - 1 threads along an axis: nothing here wraps, signed. The product must not say so, or
-    # LLVM makes index arithmetic unsigned, which ptxas schedules worse.
+    # No launch has more than 2^31 - 1 threads along an axis: nothing here wraps, signed. The product must not say so,
+    # or LLVM makes index arithmetic unsigned, which ptxas schedules worse.
     register, builder = context.special_register, context.builder
     threads, blocks_before, thread = register(f"ntid.{axis}"), register(f"ctaid.{axis}"), register(f"tid.{axis}")
     return builder.add(builder.mul(blocks_before, threads), thread, flags=("nsw",))

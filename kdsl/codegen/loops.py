@@ -54,8 +54,8 @@ def _upward(
     """The count for a step known to be positive."""
     zero, one = constant(t, 0), constant(t, 1)
     runs = (builder.icmp_signed if t.is_signed else builder.icmp_unsigned)("<", start, stop)
-    # If start is not negative, the distance of a range that runs at all fits the signed type, and so does the sum with the
-    # step an unsigned one of the same width; nothing else is used.
+    # If start is not negative, the distance of a range that runs at all fits the signed type, and the distance plus the
+    # step an unsigned one of the same width. Of a range that does not run, nothing is used.
     short = t.is_signed and first.low >= 0
     distance = builder.sub(stop, start, flags=("nsw",)) if short else builder.sub(stop, start)
     if stride.high == 1:

@@ -1,11 +1,10 @@
-"""From the typed tree to LLVM IR text: modules and functions. Statements and expressions are in files of those names."""
+"""From the typed tree to LLVM IR text: modules and functions. What is in them is in `statements` and `expressions`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from llvmlite import ir as llvm
-
 
 from kdsl.codegen.context import Context, ModuleContext
 from kdsl.codegen.debug_info import Directives, Locations, add_flag
@@ -19,14 +18,12 @@ from kdsl.target import Target
 
 TRIPLE = "nvptx64-nvidia-cuda"
 # LLVM's own string for -nvptx-short-ptr: pointers to shared, constant and local memory have 32 bits.
-DATA_LAYOUT = (
-    "e-p3:32:32-p4:32:32-p5:32:32-p6:32:32-p7:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
-)
+DATA_LAYOUT = "e-p3:32:32-p4:32:32-p5:32:32-p6:32:32-p7:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 PTX_VERSION_FLAG = "kdsl-ptx-version"
 """The module flag that carries the PTX ISA version which the module needs; `nvptx` reads it."""
 
 
-class Attributes(llvm.values.FunctionAttributes):
+class Attributes(llvm.values.FunctionAttributes):  # type: ignore[misc]  # llvmlite is untyped
     """Function attributes that may be strings, such as ``"nvvm.maxntid"="256"``: llvmlite knows only a fixed list."""
 
     def add(self, name: str) -> None:

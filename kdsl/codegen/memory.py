@@ -9,7 +9,8 @@ from llvmlite import ir as llvm
 
 from kdsl.codegen.context import Context
 from kdsl.codegen.types import I32, I64, alignment, constant, memory_type
-from kdsl.lang.types import I32 as I32_TYPE, ArrayType, Kind, PointerType, ScalarType, Space, Type
+from kdsl.lang import types
+from kdsl.lang.types import ArrayType, Kind, PointerType, ScalarType, Space, Type
 
 
 def load(context: Context, address: llvm.Value, t: Type) -> llvm.Value:
@@ -37,7 +38,7 @@ def data_pointer(context: Context, base: llvm.Value, t: PointerType | ArrayType)
 def extent(context: Context, array: llvm.Value, t: ArrayType, axis: int) -> llvm.Value:
     """``array.shape[axis]``."""
     if t.shape is not None:
-        return constant(t.index or I32_TYPE, t.shape[axis])
+        return constant(t.index or types.I32, t.shape[axis])
     return context.builder.extract_value(array, 1 + axis)
 
 
@@ -49,7 +50,7 @@ def element_address(
 ) -> Any:
     """The address of ``base[indices]``; every index comes with its type, which says how it is extended."""
     builder = context.builder
-    if isinstance(t, PointerType) or t.ndim == 1 and not t.strided:
+    if isinstance(t, PointerType) or (t.ndim == 1 and not t.strided):
         (offset, index_type) = indices[0]
         wide = _extend(builder, offset, index_type, 32 if t.space is Space.SHARED else 64)
     else:
@@ -84,7 +85,7 @@ def _array_offset(
 
 
 def _extend(builder: llvm.IRBuilder, value: llvm.Value, t: ScalarType, bits: int) -> llvm.Value:
-    """An index in at least ``bits`` bits; wider ones stay as they are, so that nothing out of bounds wraps into bounds."""
+    """An index in at least ``bits`` bits; wider ones stay, so that nothing out of bounds wraps into bounds."""
     if t.bits >= bits:
         return value
     return (builder.sext if t.is_signed else builder.zext)(value, llvm.IntType(bits))

@@ -26,9 +26,9 @@ _OPTIONS = (
 _LOCK = Lock()
 """LLVM's options belong to the process, and others in it (Numba, say) want theirs as they were."""
 
-_EXTERNAL = re.compile(r"^\.extern \.func\s+(?:\([^)]*\)\s*)?([\w$]+)", re.MULTILINE)
+_EXTERNAL = re.compile(r"^\.extern \.func\s+(?:\([^)]*\)\s*)?([\w$.]+)", re.MULTILINE)
 _SYSTEM_CALLS = frozenset({"vprintf", "__assertfail"})
-_UNSUFFIXED = re.compile(r"^(\t(?:@!?%p\d+ )?(?:add|sub|mul))((?:\.ftz)?\.(?:f32|f64|f16x2|f16|bf16x2|bf16)\b)", re.MULTILINE)
+_UNSUFFIXED = re.compile(r"^(\t(?:@!?%p\d+ )?(?:add|sub|mul))((?:\.ftz)?\.(?:f32|f64|b?f16(?:x2)?)\b)", re.MULTILINE)
 
 
 class NvptxMissing(ImportError):
@@ -104,13 +104,19 @@ def _target() -> binding.Target:
         return binding.Target.from_triple(TRIPLE)
     except RuntimeError as error:
         raise NvptxMissing(
-            "this llvmlite has no NVPTX target, without which no PTX can be made; install the wheel: pip install 'llvmlite>=0.50'"
+            "this llvmlite has no NVPTX target, so it cannot make PTX; install the wheel: pip install 'llvmlite>=0.50'"
         ) from error
 
 
-def has_nvptx() -> bool:
-    """Whether this llvmlite can make PTX."""
+def nvptx_problem() -> str | None:
+    """Why this llvmlite cannot make PTX, and what to do; None if it can."""
     try:
-        return _target() is not None
-    except NvptxMissing:
-        return False
+        _target()
+    except NvptxMissing as error:
+        return str(error)
+    return None
+
+
+def llvm_version() -> str:
+    """The version of LLVM inside of llvmlite."""
+    return ".".join(map(str, binding.llvm_version_info))

@@ -1,4 +1,4 @@
-"""Print and assert: the two system calls that PTX has, ``vprintf`` and ``__assertfail`` (PTX interoperability guide, 3.3)."""
+"""Print and assert: the system calls ``vprintf`` and ``__assertfail`` (PTX Writer's Guide to Interoperability, 5)."""
 
 from __future__ import annotations
 

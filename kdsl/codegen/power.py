@@ -8,6 +8,9 @@ from kdsl.codegen.context import Context
 from kdsl.codegen.types import DOUBLE, FLOAT, constant
 from kdsl.lang.types import ScalarType
 
+PRODUCTS = (1.0, 2.0)
+"""Constant exponents of floats that need no libdevice: their results are exact products, rounded once."""
+
 
 def int_power(context: Context, t: ScalarType, base: llvm.Value, exponent: llvm.Value) -> llvm.Value:
     """``base ** exponent`` on ints, wrapping; a negative exponent gives 0."""
@@ -50,7 +53,7 @@ def _product(builder: llvm.IRBuilder, t: ScalarType, base: llvm.Value, exponent:
 def float_power(context: Context, t: ScalarType, base: llvm.Value, exponent: llvm.Value) -> llvm.Value:
     """``base ** exponent`` on floats. Exponents 1 and 2 are exact products; f16 and bf16 go through f32."""
     builder = context.builder
-    if isinstance(exponent, llvm.Constant) and exponent.constant in (1.0, 2.0):
+    if isinstance(exponent, llvm.Constant) and exponent.constant in PRODUCTS:
         return base if exponent.constant == 1.0 else builder.fmul(base, base, flags=context.flags)
     narrow = base.type
     if t.bits < 32:

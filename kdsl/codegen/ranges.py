@@ -15,8 +15,8 @@ from kdsl.ir.nodes import BinaryOp
 from kdsl.lang.intrinsic import Emit, Nvvm
 from kdsl.lang.types import I32, Kind, ScalarType
 
-# CUDA C++ programming guide, compute capabilities: the largest block is 1024 threads, 64 along z; the largest grid 2^31 - 1
-# blocks along x, 65535 along y and z.
+# CUDA C++ programming guide, compute capabilities: the largest block is 1024 threads, 64 along z; the largest grid
+# 2^31 - 1 blocks along x, 65535 along y and z.
 _SREG = "llvm.nvvm.read.ptx.sreg."
 _MOST = {"ntid": (1024, 1024, 64), "nctaid": (2**31 - 1, 65535, 65535)}
 _ONE_D = 2**31 - 1
@@ -280,7 +280,7 @@ def _binary(op: BinaryOp, a: Interval, b: Interval) -> Interval | None:
             return Interval(0, a.high >> max(0, b.low) if b.low < 64 else 0)
         case BinaryOp.SHR:
             return Interval(a.low, max(a.high, -1))
-        case BinaryOp.SHL if a.low >= 0 and 0 <= b.low and b.high < 64:
+        case BinaryOp.SHL if a.low >= 0 and b.low >= 0 and b.high < 64:
             return Interval(0, a.high << b.high)
         case BinaryOp.MIN:
             return Interval(min(a.low, b.low), min(a.high, b.high))

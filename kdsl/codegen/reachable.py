@@ -1,8 +1,9 @@
-"""What holds for a kernel together with the device functions that it calls: shared memory, registers, known arguments."""
+"""What holds for a kernel together with what it calls: shared memory, index registers, known arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import reduce
 
 from kdsl.codegen.ranges import Interval, Ranges
 from kdsl.codegen.walk import all_expressions, statements
@@ -71,7 +72,7 @@ def registers_of(kernel: ir.Function, module: ir.Module) -> tuple[str, ...]:
 
 
 def parameter_ranges(module: ir.Module, ranges: Mapping[str, Ranges]) -> None:
-    """Tell each device function what its callers pass, and each caller what its callees return, where that is bounded."""
+    """Tell each device function what its callers pass, and each caller what its callees return, where bounded."""
     by_name = {f.name: f for f in module.functions}
     results: dict[str, Interval | None] = {}
     for f in module.functions:  # callees first
@@ -95,10 +96,5 @@ def _returns(f: ir.Function) -> Iterator[ir.Return]:
 
 
 def _join(intervals: list[Interval | None]) -> Interval | None:
-    if not intervals or None in intervals:
-        return None
-    joined = intervals[0]
-    for other in intervals[1:]:
-        assert joined is not None and other is not None
-        joined = joined.join(other)
-    return joined
+    known = [i for i in intervals if i is not None]
+    return reduce(Interval.join, known) if known and len(known) == len(intervals) else None

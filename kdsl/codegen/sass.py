@@ -1,6 +1,6 @@
 """NVIDIA's own tools: ptxas makes machine code of PTX and reports what it takes, nvdisasm writes it as text.
 
-They come with a CUDA toolkit, or from PyPI (nvidia-cuda-nvcc, nvidia-cuda-nvdisasm). Nothing else in the compiler needs them.
+They come with a CUDA toolkit, or from PyPI (nvidia-cuda-nvcc, nvidia-cuda-nvdisasm). Nothing else needs them.
 """
 
 from __future__ import annotations

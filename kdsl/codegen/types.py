@@ -10,10 +10,23 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
-from kdsl.lang.types import BF16, F16, F32, F64, ArrayType, Kind, PointerType, ScalarType, Space, TupleType, Type, VoidType
+from kdsl.lang.types import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    ArrayType,
+    Kind,
+    PointerType,
+    ScalarType,
+    Space,
+    TupleType,
+    Type,
+    VoidType,
+)
 
 
-class BFloatType(llvm.types._BaseFloatType):
+class BFloatType(llvm.types._BaseFloatType):  # type: ignore[misc]  # llvmlite is untyped
     """LLVM's ``bfloat``. A constant is written as the f64 of its value, which LLVM reads for every float type."""
 
     null = "0.0"
@@ -23,7 +36,7 @@ class BFloatType(llvm.types._BaseFloatType):
         return "bfloat"
 
     def format_constant(self, value: Any) -> str:
-        return llvm.DoubleType().format_constant(value)
+        return str(llvm.DoubleType().format_constant(value))
 
 
 BFloatType._create_instance()
@@ -73,7 +86,7 @@ def pointer(space: Space) -> llvm.PointerType:
 
 @cache
 def llvm_type(t: Type) -> llvm.Type:
-    """The type of a value in registers. A bool is an i1; an array is its pointer, or a struct of it, extents and strides."""
+    """The type of a value in registers. A bool is an i1; an array a pointer, or a struct of it, extents and strides."""
     match t:
         case ScalarType():
             if t.kind is Kind.BOOL:

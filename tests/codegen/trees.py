@@ -112,7 +112,9 @@ class Kernel:
         return ir.Module((self.function(),), functions)
 
 
-def pointwise(name: str, result: Type, operands: list[ScalarType], make: object, options: ir.Options | None = None) -> ir.Function:
+def pointwise(
+    name: str, result: Type, operands: list[ScalarType], make: object, options: ir.Options | None = None
+) -> ir.Function:
     """``out[thread_idx.x] = make(a[thread_idx.x], b[thread_idx.x], ...)``."""
     kernel = Kernel(name, options or ir.Options())
     out = kernel.pointer("out", result)
