@@ -134,13 +134,13 @@ def reduce_members(f: Fragment, mask: Array, value: Array, ufunc: Any) -> Array:
     """``ufunc`` over the values of the lanes that share a warp and a mask."""
     wide = np.ascontiguousarray(np.broadcast_to(value, (f.count,)))
     if mask.shape[0] == 1:
-        return spread(f, ufunc.reduceat(wide, warp_starts(f)))
+        return spread(f, ufunc.reduceat(wide, warp_starts(f), dtype=wide.dtype))
     warp = f.of_lanes("warp", f.batch.warp_of_lane)
     _, inverse = np.unique(warp.astype(np.uint64) << np.uint64(32) | mask, return_inverse=True)
     order = np.argsort(inverse, kind="stable")
     groups = inverse[order]
     starts = np.flatnonzero(np.concatenate(([True], groups[1:] != groups[:-1])))
-    result: Array = ufunc.reduceat(wide[order], starts)[inverse]
+    result: Array = ufunc.reduceat(wide[order], starts, dtype=wide.dtype)[inverse]
     return result
 
 
