@@ -18,7 +18,8 @@ LANES = 16384
 """Lanes of a batch: enough to hide what a NumPy call costs, few enough that registers stay in cache."""
 
 SHARED_OF_BATCH = 8 << 20
-PATIENCE = 4096
+PATIENCE = 256
+"""Turns that a batch may give away in spin loops before the next one starts; each turn is some tens of blocks."""
 
 
 class GridLaunch:
@@ -89,15 +90,15 @@ class GridLaunch:
     def run(self) -> None:
         """Run the whole grid. Batches that only wait for others give way to them."""
         blocked: deque[Batch] = deque()
-        patience = PATIENCE
         with np.errstate(all="ignore"):
             for first in range(0, self.total, self.blocks):
                 batch = Batch(self, first, min(self.blocks, self.total - first))
-                if not batch.run(patience):
+                # Each waiting batch holds its registers, so the more there are, the longer the next one is given.
+                if not batch.run(PATIENCE << len(blocked) // 16):
                     blocked.append(batch)
             while blocked:
                 batch = blocked.popleft()
-                if not batch.run(patience):
+                if not batch.run(PATIENCE):
                     blocked.append(batch)
 
     def close(self) -> None:

@@ -57,12 +57,12 @@ class Machine:
 
     def upload(self, array: np.ndarray[Any, Any]) -> int:
         address = self.emulator.alloc(array.nbytes)
-        self.emulator.write(address, memoryview(np.ascontiguousarray(array)).cast("B"))
+        self.emulator.write(address, memoryview(np.ascontiguousarray(array).view(np.uint8)).cast("B"))
         return address
 
     def download(self, address: int, like: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         result = np.empty_like(like)
-        self.emulator.read(address, memoryview(result).cast("B"))
+        self.emulator.read(address, memoryview(result.view(np.uint8)).cast("B"))
         return result
 
     def run(
