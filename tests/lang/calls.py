@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import kdsl.lang
 from kdsl.ir import nodes as ir
 from kdsl.lang import types as t
-from kdsl.lang.index import Registers
+from kdsl.lang.index import Registers, thread_idx
 from kdsl.lang.intrinsic import Intrinsic
 from kdsl.source import Span
 
@@ -118,3 +118,26 @@ def _body(made: ir.IntrinsicCall, outputs: list[ir.Local], value: ir.Local) -> t
 def _store(output: ir.Local, value: ir.Expr) -> ir.Store:
     base = ir.Read(output, output.type, SPAN)
     return ir.Store(ir.ElementAddress(base, (ir.Const(0, t.I32, SPAN),), output.type, SPAN), value, SPAN)
+
+
+def mapped(call: Call, name: str) -> ir.Function:
+    """A kernel of one pointer for each result, then one for each argument: thread i works on element i of each."""
+    results = _results(call.result)
+    outputs = [ir.Local(f"out{i}", t.PointerType(r), i) for i, r in enumerate(results)]
+    inputs = [ir.Local(n, t.PointerType(p), len(outputs) + i) for i, (n, p) in enumerate(call.parameters)]
+    thread = ir.IntrinsicCall(thread_idx.x, (), (), None, t.I32, SPAN)
+    arguments = [ir.Load(_element(i, thread), i.type.element, SPAN) for i in inputs]
+    names = tuple(local.name for local in inputs)
+    made = ir.IntrinsicCall(call.intrinsic, tuple(arguments), names, call.bound, call.result, SPAN, call.constants)
+    value = ir.Local("value", call.result, len(outputs) + len(inputs))
+    read = ir.Read(value, value.type, SPAN)
+    parts: list[ir.Expr] = [read]
+    if isinstance(value.type, t.TupleType):
+        parts = [ir.TupleElement(read, i, element, SPAN) for i, element in enumerate(value.type.elements)]
+    stores = [ir.Store(_element(o, thread), part, SPAN) for o, part in zip(outputs, parts, strict=True)]
+    body = (ir.Assign(value, made, SPAN), *stores)
+    return ir.Function(name, name, (*outputs, *inputs), t.VOID, body, SPAN, is_kernel=True)
+
+
+def _element(local: ir.Local, index: ir.Expr) -> ir.ElementAddress:
+    return ir.ElementAddress(ir.Read(local, local.type, SPAN), (index,), local.type, SPAN)

@@ -1,0 +1,109 @@
+"""What the mathematical functions compute, libdevice's code included, against references that share nothing with it."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from kdsl.backend import Backend
+from kdsl.emulator import Emulator
+from kdsl.lang import types as t
+
+from .calls import Call, calls
+from .device import evaluate
+from .reference import EXPECTED
+
+CALLS = [c for c in calls() if c.intrinsic.name in EXPECTED and ".math.f" not in c.intrinsic.stub.__module__]
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, math.inf, -math.inf, math.nan]
+
+
+@pytest.fixture(scope="module")
+def device() -> Backend:
+    return Emulator()
+
+
+def sample(domain: str, dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
+    """64 numbers of a domain, special ones first."""
+    tiny, huge = (1e-40, 1e30) if dtype.itemsize == 4 else (1e-310, 1e200)
+    match domain:
+        case "real":
+            magnitudes = np.exp(rng.uniform(math.log(tiny), math.log(huge), 26))
+            numbers = [*SPECIAL, *magnitudes, *-magnitudes]
+        case "moderate":
+            numbers = [0.5, -0.5, 1.5, 2.5, *rng.uniform(-100, 100, 60)]
+        case "exponent":
+            numbers = [*SPECIAL, 1e-30, 1000.0, -1000.0, *rng.uniform(-80, 80, 49)]
+        case "positive":
+            numbers = np.exp(rng.uniform(math.log(tiny), math.log(huge), 64))
+        case "unit":
+            numbers = [0.0, -0.0, 1.0, -1.0, 1.5, -1.5, *rng.uniform(-1, 1, 58)]
+        case "inside":
+            numbers = rng.uniform(-0.99, 0.99, 64)
+        case "probability":
+            numbers = rng.uniform(0.001, 0.999, 64)
+        case "small":
+            numbers = rng.uniform(-5, 5, 64)
+        case "gamma":
+            numbers = [1.0, 2.0, 0.5, 10.0, math.inf, *rng.uniform(0.01, 30, 59)]
+        case "bessel":
+            numbers = rng.uniform(0.5, 20, 64)
+    return np.array(numbers).astype(dtype)
+
+
+def integers(type_: t.ScalarType, rng: np.random.Generator) -> np.ndarray:
+    return rng.integers(0, 6, 64).astype(type_.numpy)
+
+
+def ulps(got: float, expected: object, dtype: np.dtype) -> float:
+    """The distance in units in the last place of the expected value; 0 for equal, NaN with NaN included."""
+    if isinstance(expected, Fraction):
+        exact, nearest = (
+            expected,
+            dtype.type(float(expected)) if dtype.itemsize == 8 else np.float32(_nearest(expected)),
+        )
+        return (
+            0.0 if nearest == got else float(abs(Fraction(float(got)) - exact) / Fraction(float(np.spacing(nearest))))
+        )
+    with np.errstate(over="ignore", under="ignore"):
+        nearest = dtype.type(expected)
+    if np.isnan(nearest) or np.isnan(got):
+        return 0.0 if np.isnan(nearest) and np.isnan(got) else math.inf
+    if got == nearest:
+        # The sign of zero counts, but not where the reference only underflowed to it.
+        return 0.0 if expected != 0 or np.signbit(got) == np.signbit(nearest) else math.inf
+    if np.isinf(got) or np.isinf(nearest):
+        return math.inf
+    return float(abs(np.longdouble(got) - np.longdouble(expected)) / np.spacing(abs(nearest)))
+
+
+def _nearest(exact: Fraction) -> float:
+    """The f32 nearest to a fraction, rounded once: a double in between would round twice."""
+    low = np.float32(float(exact))
+    candidates = [low, np.nextafter(low, np.float32(np.inf)), np.nextafter(low, np.float32(-np.inf))]
+    return min(candidates, key=lambda c: (abs(Fraction(float(c)) - exact), int(c.view(np.uint32)) & 1))
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda c: c.id)
+def test_function_is_near_its_reference(call: Call, device: Backend) -> None:
+    expected = EXPECTED[call.intrinsic.name]
+    rng = np.random.default_rng(len(call.id))
+    arguments = [
+        sample(expected.domain, type_.numpy, rng) if type_.is_float else integers(type_, rng)
+        for _, type_ in call.parameters
+    ]
+    results = evaluate(device, call, arguments)
+    wide = call.bound is t.F64 or call.bound == t.F64
+    allowed, absolute = expected.ulps[wide], expected.absolute[wide]
+    for row in range(64):
+        inputs = [a[row].item() for a in arguments]
+        reference = expected.function(*inputs)
+        references = reference if isinstance(call.result, t.TupleType) else (reference,)
+        for result, exact in zip(results, references, strict=True):
+            got = result[row]
+            if result.dtype.kind in "biu":
+                assert got == exact, (inputs, got, exact)
+            elif not abs(float(got) - float(exact)) <= absolute:
+                assert ulps(got, exact, result.dtype) <= allowed, (inputs, got, exact)
