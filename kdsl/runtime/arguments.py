@@ -53,15 +53,20 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class ArrayArgument:
-    """An array that fits its parameter. ``strides`` are in elements; ``host`` is what must be copied to the device
-    first.
+    """An array that fits its parameter. ``strides`` are in elements, None if C-contiguous.
+
+    ``host`` must be copied to the device first.
     """
 
     address: int
     shape: tuple[int, ...]
-    strides: tuple[int, ...]
+    strides: tuple[int, ...] | None = None
     host: np.ndarray[Any, Any] | None = None
     stream: int | None = None
+
+    @property
+    def element_strides(self) -> tuple[int, ...]:
+        return contiguous_strides(self.shape) if self.strides is None else self.strides
 
 
 def _dimensions(ndim: int) -> str:
@@ -94,44 +99,50 @@ def _device_array(parameter: Parameter, array: DeviceArray, backend: Backend) ->
             f"this launch is on {backend.name}: pass a.to_host(), or an array made on {backend.name}",
         )
     _check_dtype(parameter, array.layout.type, f"a DeviceArray of {array.dtype}")
-    return ArrayArgument(array.address, array.shape, contiguous_strides(array.shape))
+    return ArrayArgument(array.address, array.shape)
 
 
 def _host_array(parameter: Parameter, array: np.ndarray[Any, Any]) -> ArrayArgument:
-    dtype = array.dtype
-    wanted = parameter.element.numpy
-    got = f"a NumPy array of {dtype}"
-    if isinstance(array, np.ma.MaskedArray):
-        raise parameter.error(ArgumentTypeError, "a masked array", "pass a.filled(value) or a.data")
-    if not dtype.isnative:
-        raise parameter.error(
-            ArgumentTypeError,
-            f"{got} ({dtype.str}, not this machine's byte order)",
-            f"pass a.astype({_spelled(wanted)})",
-        )
-    if dtype != wanted:
-        raise parameter.error(ArgumentTypeError, got, f"pass a.astype({_spelled(wanted)})")
-    if array.ndim == 0:
-        raise parameter.error(ArgumentTypeError, f"{got} with no dimensions", "pass a.reshape(1)")
-    if parameter.written and not array.flags.writeable:
-        raise parameter.error(
-            ArgumentValueError, f"a read-only {got[2:]}, which the kernel may write", "pass a.copy() and use the copy"
-        )
-    if array.size and not array.flags.aligned:
-        raise parameter.error(
-            ArgumentValueError, f"a misaligned {got[2:]} (at an address that is no multiple of {dtype.alignment})",
-            "pass a.copy()",
-        )  # fmt: skip
-    size = dtype.itemsize
-    if array.flags.c_contiguous:
-        strides = contiguous_strides(array.shape)
-    elif any(stride % size for stride in array.strides):
-        raise _not_contiguous(parameter, array.shape, "np.ascontiguousarray(a)")
-    else:
+    dtype, flags = array.dtype, array.flags
+    if (
+        dtype != parameter.element.numpy
+        or not dtype.isnative
+        or array.ndim == 0
+        or not (flags.writeable or not parameter.written)
+        or not (flags.aligned or array.size == 0)
+        or isinstance(array, np.ma.MaskedArray)
+    ):
+        raise _host_problem(parameter, array)
+    strides = None
+    if not flags.c_contiguous:
+        size = dtype.itemsize
+        if any(stride % size for stride in array.strides):
+            raise _not_contiguous(parameter, array.shape, "np.ascontiguousarray(a)")
         strides = tuple(stride // size for stride in array.strides)
     # Why not array.ctypes? It makes an object each time; the interface is half the price.
     address: int = array.__array_interface__["data"][0]
     return ArrayArgument(address, array.shape, strides, array)
+
+
+def _host_problem(parameter: Parameter, array: np.ndarray[Any, Any]) -> ArgumentError:
+    """What is wrong with a NumPy array that does not fit."""
+    dtype = array.dtype
+    conversion = f"pass a.astype({_spelled(parameter.element.numpy)})"
+    got = f"NumPy array of {dtype}"
+    if isinstance(array, np.ma.MaskedArray):
+        return parameter.error(ArgumentTypeError, "a masked array", "pass a.filled(value) or a.data")
+    if not dtype.isnative:
+        return parameter.error(ArgumentTypeError, f"a {got} ({dtype.str}, not this machine's byte order)", conversion)
+    if dtype != parameter.element.numpy:
+        return parameter.error(ArgumentTypeError, f"a {got}", conversion)
+    if array.ndim == 0:
+        return parameter.error(ArgumentTypeError, f"a {got} with no dimensions", "pass a.reshape(1)")
+    if parameter.written and not array.flags.writeable:
+        return parameter.error(
+            ArgumentValueError, f"a read-only {got}, which the kernel may write", "pass a.copy() and use the copy"
+        )
+    where = f"at an address that is no multiple of {dtype.alignment}"
+    return parameter.error(ArgumentValueError, f"a misaligned {got} ({where})", "pass a.copy()")
 
 
 def _foreign(parameter: Parameter, value: Any, backend: Backend) -> ArrayArgument:
@@ -158,8 +169,7 @@ def _foreign(parameter: Parameter, value: Any, backend: Backend) -> ArrayArgumen
         )
     if view.misaligned_strides:
         raise _not_contiguous(parameter, view.shape, "a contiguous copy")
-    strides = contiguous_strides(view.shape) if view.strides is None else view.strides
-    return ArrayArgument(view.address, view.shape, strides, stream=view.stream)
+    return ArrayArgument(view.address, view.shape, view.strides, stream=view.stream)
 
 
 def _array_fix(parameter: Parameter, value: Any) -> str:
@@ -201,7 +211,7 @@ def _check_layout(parameter: Parameter, found: ArrayArgument) -> None:
             f"an array with {_dimensions(len(found.shape))}, shape {found.shape}",
             "pass a.reshape(-1)" if type_.ndim == 1 else f"reshape it to {type_.ndim} dimensions",
         )
-    if not strided and not _is_contiguous(found.shape, found.strides):
+    if found.strides is not None and not strided and not _is_contiguous(found.shape, found.strides):
         raise _not_contiguous(
             parameter, found.shape, "np.ascontiguousarray(a)" if found.host is not None else "a contiguous copy"
         )
@@ -215,7 +225,8 @@ def _not_contiguous(parameter: Parameter, shape: tuple[int, ...], copy: str) -> 
 
 def _check_narrow(parameter: Parameter, found: ArrayArgument) -> None:
     """Every element offset must fit the 32-bit extents and strides that this variant of the kernel has."""
-    furthest = sum(abs(stride) * (extent - 1) for extent, stride in zip(found.shape, found.strides, strict=True))
+    strides = found.element_strides
+    furthest = sum(abs(stride) * (extent - 1) for extent, stride in zip(found.shape, strides, strict=True))
     if 0 in found.shape:
         furthest = 0
     if furthest >= 2**31 - 1 or max(found.shape, default=0) > 2**31 - 1:

@@ -107,8 +107,10 @@ class Launcher:
 
         return enqueue
 
-    def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+    def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Sequence[Any]:
         """One argument for each parameter, keywords sorted in; ArgumentTypeError for a wrong count."""
+        if not kwargs and len(args) == len(self.parameters):
+            return args
         names = [p.name for p in self.parameters]
         signature = f"{self.kernel}({', '.join(f'{p.name}: {p.type}' for p in self.parameters)})"
         if len(args) > len(names):
@@ -131,8 +133,11 @@ class Launcher:
         return [given[name] for name in names]
 
     def pack(self, values: Sequence[Any]) -> ParameterBuffer:
-        """A buffer of its own with ``values``, one for each PTX parameter."""
-        buffer = ParameterBuffer(self._size)
+        """A buffer with ``values``, one for each PTX parameter; `keep` it once it is enqueued."""
+        try:
+            buffer = self._idle.pop()
+        except IndexError:
+            buffer = ParameterBuffer(self._size)
         self._pack(buffer, 0, *values)
         return buffer
 
@@ -210,7 +215,7 @@ def _packed(parameters: Sequence[Parameter], found: Sequence[Any], host: HostArr
         type_ = parameter.type
         if isinstance(type_, ArrayType):
             out += argument.shape
-            out += argument.strides if type_.strided else ()
+            out += argument.element_strides if type_.strided else ()
     return out
 
 
