@@ -16,22 +16,22 @@ from kdsl.target import Target
 from .calls import Call, mapped
 
 
-def evaluate(device: Backend, call: Call, arguments: list[np.ndarray]) -> list[np.ndarray]:
-    """The results of ``call`` for each row of arguments, at most 1024 of them."""
+def evaluate(device: Backend, call: Call, arguments: list[np.ndarray], threads: int = 0) -> list[np.ndarray]:
+    """The results of ``call`` in each of ``threads`` threads: as many as there are rows of arguments, at most 1024."""
     target = Target.parse(device.target)
     ptx = emit(optimize(lower(ir.Module((mapped(call, "k"),)), target), target), target)
     function = device.function(device.load(ptx.encode()), "k")
-    count = len(arguments[0])
+    count = threads or len(arguments[0])
     types = call.result.elements if isinstance(call.result, t.TupleType) else (call.result,)
     outputs = [np.zeros(count, r.numpy) for r in types]
     arrays = [*outputs, *(np.ascontiguousarray(a) for a in arguments)]
     addresses = [device.alloc(array.nbytes) for array in arrays]
     for address, array in zip(addresses, arrays, strict=True):
-        device.write(address, memoryview(array).cast("B"))
+        device.write(address, memoryview(array.view(np.uint8)))
     device.launch(function, Launch((1, 1, 1), (count, 1, 1)), struct.pack(f"<{len(arrays)}Q", *addresses))
     device.synchronize()
     for address, array in zip(addresses, outputs, strict=False):
-        device.read(address, memoryview(array).cast("B"))
+        device.read(address, memoryview(array.view(np.uint8)))
     for address in addresses:
         device.free(address)
     return outputs
