@@ -7,6 +7,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kdsl.emulator.instructions import UnknownInstruction, pure_operation
 from tests.emulator import rational
@@ -107,6 +109,32 @@ def test_fma_rounds_once() -> None:
     operation = pure_operation(("fma", "rn", "f32"))
     assert operation is not None
     assert operation.run(*values).view(np.float32)[0] == 33554436
+
+
+@pytest.mark.parametrize("text", ["add.rn", "sub.rz", "mul.rn.ftz", "fma.rn", "fma.rm.ftz"])
+def test_pairs_of_f32(text: str) -> None:
+    """f32x2, on 64-bit words: what the scalar form gives, in both halves."""
+    words = tuple(text.split("."))
+    rows = operands(FORMATS["f32"], REFERENCES[words[0]][0], seed=3)
+    columns = [np.array(column, np.uint32) for column in zip(*rows, strict=True)]
+    scalar, pair = pure_operation((*words, "f32")), pure_operation((*words, "f32x2"))
+    assert scalar is not None and pair is not None
+    high, low = scalar.run(*columns).astype(np.uint64), scalar.run(*(c[::-1].copy() for c in columns))
+    got = pair.run(*(c.astype(np.uint64) << np.uint64(32) | c[::-1] for c in columns))
+    assert got.dtype == np.uint64
+    assert np.array_equal(got, high << np.uint64(32) | low)
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 2**64 - 1)] * 3), min_size=1, max_size=20))
+def test_fma_of_any_bits(rows: list[tuple[int, int, int]]) -> None:
+    """Of arbitrary f64 patterns, and of their upper 32 bits as f32."""
+    for type_name, shift in (("f64", 0), ("f32", 32)):
+        f = FORMATS[type_name]
+        short = [tuple(bits >> shift for bits in row) for row in rows]
+        operation = pure_operation(("fma", "rn", type_name))
+        assert operation is not None
+        got = operation.run(*(np.array(column, DTYPES[type_name]) for column in zip(*short, strict=True)))
+        assert got.tolist() == [expected("fma", row, type_name, "rn", False, False) for row in short]
 
 
 def test_a_uniform_operand_meets_lanes() -> None:

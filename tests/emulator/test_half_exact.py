@@ -137,3 +137,25 @@ def test_approximations_are_within_an_ulp(name: str, type_name: str) -> None:
     assert np.all(np.abs(value - exact[usual]) <= ulp * np.abs(exact[usual]))
     words32 = every.astype(np.uint32) << 16 | every
     assert np.array_equal(packed.run(words32), got.astype(np.uint32) << 16 | got)
+
+
+@pytest.mark.parametrize("type_name", ["f16", "bf16"])
+@pytest.mark.parametrize("text", ["add.f32", "sub.f32", "add.rz.f32", "add.rn.sat.f32", "fma.rn.f32", "fma.rp.f32"])
+def test_f32_arithmetic_with_short_operands(text: str, type_name: str) -> None:
+    """``fma.rn.f32.f16 d, a, b, c``: a and b are short, c and d f32, and nothing is rounded in between."""
+    name, *flags, _ = text.split(".")
+    mode = next((x for x in flags if x != "sat"), "rn")
+    short, f = FORMATS[type_name], FORMATS["f32"]
+    count = 2 if name == "fma" else 1
+    rows = list(zip(*(rational.random_patterns(short, 1000, k) for k in range(count)), strict=True))
+    last = rational.random_patterns(f, 1000, 9)
+    operation = pure_operation((*text.split("."), type_name))
+    assert operation is not None and operation.operands == (type_name,) * count + ("f32",)
+    columns = [np.array(column, np.uint16) for column in zip(*rows, strict=True)]
+    got = operation.run(*columns, np.array(last, np.uint32))
+    for row, c, out in zip(rows, last, got.tolist(), strict=True):
+        a, z = rational.decode(row[0], short), rational.decode(c, f)
+        b = rational.decode(row[1], short) if name == "fma" else rational.Number(False, rational.Fraction(1))
+        z = rational.negate(z) if name == "sub" else z
+        want = rational.encode(rational.fma(a, b, z, mode), f, mode)
+        assert out == (rational.saturate(want, f) if "sat" in flags else want), (row, hex(c))

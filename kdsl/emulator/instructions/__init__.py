@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from kdsl.emulator.instructions import approximate, comparison, conversion, extended, floating, half, integer, logic
+from kdsl.emulator.instructions import (
+    approximate,
+    comparison,
+    conversion,
+    extended,
+    floating,
+    half,
+    integer,
+    logic,
+    packed,
+)
 from kdsl.emulator.operation import Opcode, Operation, UnknownInstruction
 
 __all__ = ["Operation", "UnknownInstruction", "pure_operation"]
@@ -17,6 +27,7 @@ FILES: tuple[Mapping[str, Decode], ...] = (
     extended.DECODE,
     logic.DECODE,
     half.DECODE,
+    packed.DECODE,
     floating.DECODE,
     approximate.DECODE,
     comparison.DECODE,

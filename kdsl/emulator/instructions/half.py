@@ -1,4 +1,4 @@
-"""f16, bf16, f16x2 and bf16x2 arithmetic (PTX ISA 9.7.4): rounded once, as if each result were exact first."""
+"""f16 and bf16 arithmetic (PTX ISA 9.7.4): rounded once, as if each result were exact first. Pairs are in packed.py."""
 
 from __future__ import annotations
 
@@ -9,19 +9,9 @@ import numpy as np
 from kdsl.emulator.instructions import approximate, floating
 from kdsl.emulator.instructions.fma import SMALLEST_NORMAL_F32
 from kdsl.emulator.instructions.formats import narrow, real
-from kdsl.emulator.operation import BLOCK, Array, Opcode, Operation, Run, in_blocks
+from kdsl.emulator.operation import Array, Opcode, Operation, Run, in_blocks
 
 HALVES = frozenset(("f16", "bf16"))
-
-
-def _each_half(run: Run) -> Run:
-    """An operation of 16-bit values, on both halves of words."""
-
-    def both(*words: Array) -> Array:
-        halves = (np.ascontiguousarray(word).view(np.uint16).reshape(-1, 2) for word in words)
-        return np.ascontiguousarray(run(*halves)).view(np.uint32).reshape(-1)
-
-    return both
 
 
 def _arithmetic(name: str, type_name: str, form: floating.Form) -> Run:
@@ -34,7 +24,7 @@ def _arithmetic(name: str, type_name: str, form: floating.Form) -> Run:
     def run(a: Array, b: Array) -> Array:
         result = ufunc(values(a), values(b))
         # Why not small products? They are subnormal in f32 as in bf16, so that f32 would round them first.
-        if fewer and (np.abs(result) < SMALLEST_NORMAL_F32).any():
+        if fewer and ((np.abs(result) < SMALLEST_NORMAL_F32) & (result != 0)).any():
             return general(a, b)  # type: ignore[no-any-return]
         return narrow(result, type_name)
 
@@ -42,8 +32,9 @@ def _arithmetic(name: str, type_name: str, form: floating.Form) -> Run:
 
 
 def _element(opcode: Opcode) -> Operation | None:
-    """An instruction whose type is f16 or bf16."""
     name, type_name, words = opcode[0], opcode[-1], opcode[1:-1]
+    if type_name not in HALVES or words[-1:] == ("f32",):
+        return None
     match name:
         case "add" | "sub" | "mul" | "fma":
             form = floating.form_of(words, None if name == "fma" else "rn")
@@ -64,18 +55,6 @@ def _element(opcode: Opcode) -> Operation | None:
     return None
 
 
-def _decode(opcode: Opcode) -> Operation | None:
-    if opcode[-1] in HALVES:
-        return _element(opcode)
-    element = opcode[-1].removesuffix("x2")
-    if element not in HALVES:
-        return None
-    scalar = _element((*opcode[:-1], element))
-    if scalar is None:
-        return None
-    return Operation(in_blocks(_each_half(scalar.run), BLOCK // 2), (opcode[-1],) * len(scalar.operands), (opcode[-1],))
-
-
 DECODE: dict[str, Callable[[Opcode], Operation | None]] = dict.fromkeys(
-    ("add", "sub", "mul", "fma", "neg", "abs", "min", "max", "ex2", "tanh"), _decode
+    ("add", "sub", "mul", "fma", "neg", "abs", "min", "max", "ex2", "tanh"), _element
 )
