@@ -11,7 +11,7 @@ from kdsl.codegen.context import Context
 from kdsl.codegen.division import float_floor_divide, float_modulo, floor_divide, modulo
 from kdsl.codegen.power import float_power, int_power
 from kdsl.codegen.ranges import Interval
-from kdsl.codegen.types import I1, constant, llvm_type
+from kdsl.codegen.types import I1, I32, constant, llvm_type
 from kdsl.ir.nodes import BinaryOp, CompareOp, UnaryOp
 from kdsl.lang.types import F64, Kind, ScalarType
 
@@ -108,18 +108,22 @@ def shift(
     builder = context.builder
     in_range = amount is not None and amount.low >= 0 and amount.high < t.bits
     arithmetic = op is BinaryOp.SHR and t.is_signed
-    limit = constant(amount_type, t.bits)
     # Amounts are compared as unsigned: a negative one is past every width. 8 bits hold every width too.
-    inside = None if in_range else builder.icmp_unsigned("<", right, limit)
-    if arithmetic and inside is not None:
-        last = constant(amount_type, t.bits - 1)
-        right = context.call(f"llvm.umin.i{amount_type.bits}", right.type, [right, last])
+    if not in_range and (arithmetic or amount_type.bits == 64):
+        # LLVM 22 takes a select on a 64-bit amount for the clamp that a PTX shift of its low 32 bits would do, so those
+        # are clamped here.
+        most = constant(amount_type, t.bits - 1 if arithmetic else t.bits)
+        right = context.call(f"llvm.umin.i{amount_type.bits}", right.type, [right, most])
+        right = builder.trunc(right, I32) if amount_type.bits == 64 else right
     count = _resize(builder, right, left.type)
     if arithmetic:
         return builder.ashr(left, count)
     shifted = builder.shl(left, count) if op is BinaryOp.SHL else builder.lshr(left, count)
+    if in_range:
+        return shifted
     # LLVM makes one shl or shr of shift and select: PTX's own shifts clamp the amount.
-    return shifted if inside is None else builder.select(inside, shifted, constant(t, 0))
+    inside = builder.icmp_unsigned("<", right, llvm.Constant(right.type, t.bits))
+    return builder.select(inside, shifted, constant(t, 0))
 
 
 def _resize(builder: llvm.IRBuilder, value: llvm.Value, t: llvm.Type) -> llvm.Value:
