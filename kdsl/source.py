@@ -1,10 +1,25 @@
-"""Places in a user's source, and the errors that point at them."""
+"""Places in a user's source, the files and functions there, and the errors that point at them."""
 
 from __future__ import annotations
 
+import __future__
+
+import ast
 import linecache
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from pathlib import Path
+from types import CodeType, FunctionType
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+# A file last written before this moment cannot have changed since a module was imported from it.
+STARTED = time.time()
+_FUTURES = 0
+for _name in __future__.all_feature_names:
+    _FUTURES |= getattr(__future__, _name).compiler_flag
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +77,161 @@ class CompileError(Exception):
 
 class InternalError(Exception):
     """A mistake of kdsl's own, never of the user's."""
+
+
+@dataclass(frozen=True, eq=False)
+class SourceFile:
+    """The text and the Python AST of one file (or notebook cell, or registered `exec` source)."""
+
+    name: str
+    lines: tuple[str, ...]
+    tree: ast.Module
+
+    @classmethod
+    def parse(cls, name: str, text: str) -> SourceFile:
+        """Parse a whole file; SyntaxError (or ValueError, for null bytes) if it is not Python."""
+        return cls(name, tuple(text.splitlines(keepends=True)), ast.parse(text, name))
+
+    @cached_property
+    def functions(self) -> dict[int, list[FunctionNode]]:
+        """Functions and lambdas by the line of their first decorator and by that of their ``def``."""
+        found: dict[int, list[FunctionNode]] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, FunctionNode):
+                decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
+                for line in {node.lineno, *(d.lineno for d in decorators[:1])}:
+                    found.setdefault(line, []).append(node)
+        return found
+
+    def codes(self, flags: int) -> dict[tuple[int, str], list[CodeType]]:
+        """What Python compiles the file's functions to, by first line and name."""
+        found: dict[tuple[int, str], list[CodeType]] = {}
+        pending = [compile(self.tree, self.name, "exec", flags & _FUTURES, dont_inherit=True)]
+        while pending:
+            code = pending.pop()
+            found.setdefault((code.co_firstlineno, code.co_name), []).append(code)
+            pending += [c for c in code.co_consts if isinstance(c, CodeType)]
+        return found
+
+    def column(self, line: int, offset: int) -> int:
+        """The column, counted from 1 in characters, of a UTF-8 byte offset in a line."""
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        return offset + 1 if text.isascii() else len(text.encode()[:offset].decode(errors="replace")) + 1
+
+    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> Span:
+        """Where a node stands."""
+        line, end = node.lineno, node.end_lineno or node.lineno
+        return Span(
+            self.name,
+            line,
+            self.column(line, node.col_offset),
+            end,
+            self.column(end, node.end_col_offset or node.col_offset),
+        )
+
+    def first_line(self, node: ast.expr | ast.stmt) -> Span:
+        """The first line of a node that spans several."""
+        start = self.span(node)
+        end = len(self.lines[start.line - 1].rstrip()) + 1
+        return Span(self.name, start.line, start.column, start.line, end)
+
+    def def_line(self, node: FunctionNode) -> Span:
+        """The line of a function's ``def``."""
+        return self.first_line(node)
+
+    def text(self, node: ast.expr | ast.stmt) -> str:
+        """The source text of a node on one line; a longer one as Python would print it."""
+        if node.lineno != node.end_lineno or node.lineno > len(self.lines):
+            return ast.unparse(node).partition("\n")[0]
+        return self.lines[node.lineno - 1].encode()[node.col_offset : node.end_col_offset].decode()
+
+
+@lru_cache(maxsize=128)
+def _parse(name: str, text: str) -> SourceFile:
+    return SourceFile.parse(name, text)
+
+
+@lru_cache(maxsize=128)
+def _codes(file: SourceFile, flags: int) -> dict[tuple[int, str], list[CodeType]]:
+    return file.codes(flags)
+
+
+def find_function(function: FunctionType) -> tuple[SourceFile, FunctionNode]:
+    """The file that a function was defined in, and its node there.
+
+    CompileError if there is no source, or if the file is no longer what the function was compiled from.
+    """
+    code = function.__code__
+    place = Span(code.co_filename, code.co_firstlineno)
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if not lines:
+        raise CompileError.at(
+            place,
+            f"the source of `{function.__name__}` is not available",
+            "define it in a file or a notebook; for exec() register the text first: "
+            "linecache.cache[name] = (len(text), None, text.splitlines(True), name)",
+        )
+    found = _match(code, "".join(lines))
+    if found is None:
+        # linecache may hold an older text than the file that was imported.
+        linecache.checkcache(code.co_filename)
+        found = _match(code, "".join(linecache.getlines(code.co_filename, function.__globals__)))
+    if found is None:
+        raise CompileError.at(
+            place,
+            f"the source of `{function.__name__}` has changed since it was imported",
+            "restart Python, or import the file again, so that what runs is what the file says",
+        )
+    return found
+
+
+def _match(code: CodeType, text: str) -> tuple[SourceFile, FunctionNode] | None:
+    try:
+        file = _parse(code.co_filename, text)
+    except (SyntaxError, ValueError):
+        return None
+    nodes = [n for n in file.functions.get(code.co_firstlineno, ()) if getattr(n, "name", "<lambda>") == code.co_name]
+    if len(nodes) > 1:
+        nodes = [n for n in nodes if _covers(n, code)]
+        nodes = sorted(nodes, key=lambda n: (n.end_lineno or 0, n.end_col_offset or 0, -n.col_offset))[:1]
+    if not nodes:
+        return None
+    compiled = _codes(file, code.co_flags).get((code.co_firstlineno, code.co_name), [])
+    if any(_same_code(code, c) for c in compiled) or _written_before(code.co_filename):
+        return file, nodes[0]
+    return None
+
+
+def _covers(node: FunctionNode, code: CodeType) -> bool:
+    """Whether all of the code's instructions stand inside the node's body."""
+    bodies: list[ast.expr] | list[ast.stmt] = [node.body] if isinstance(node, ast.Lambda) else node.body
+    first, last = bodies[0], bodies[-1]
+    low, high = (first.lineno, first.col_offset), (last.end_lineno or 0, last.end_col_offset or 0)
+    return all(low <= start and end <= high for start, end in _positions(code))
+
+
+def _positions(code: CodeType) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    for line, end_line, column, end_column in code.co_positions():
+        # The instruction that opens a function has no width.
+        if line and end_line and column is not None and end_column:
+            yield (line, column), (end_line, end_column)
+
+
+def _same_code(a: CodeType, b: CodeType) -> bool:
+    """Whether two functions do the same, wherever they stand."""
+    if (a.co_code, a.co_names, a.co_varnames) != (b.co_code, b.co_names, b.co_varnames):
+        return False
+    if len(a.co_consts) != len(b.co_consts):
+        return False
+    return all(
+        _same_code(x, y) if isinstance(x, CodeType) and isinstance(y, CodeType) else repr(x) == repr(y)
+        for x, y in zip(a.co_consts, b.co_consts, strict=True)
+    )
+
+
+def _written_before(name: str) -> bool:
+    """Whether a file is older than this process: then other code than its own comes from an import hook, such as pytest's."""
+    try:
+        return Path(name).stat().st_mtime < STARTED
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,93 @@
+"""`shared.array` and `local.array`: a constant shape, a scalar type, and the block's 48 KB."""
+
+from __future__ import annotations
+
+import ast
+
+from kdsl.frontend.arguments import match_arguments
+from kdsl.frontend.casts import cast_type
+from kdsl.frontend.frame import Frame
+from kdsl.frontend.memory import array_of, constant_int, elements
+from kdsl.frontend.values import POISON, Poison, Static, Value
+from kdsl.ir import nodes as ir
+from kdsl.lang.types import ScalarType, Space
+
+# PTX: static shared memory of a block, on every architecture.
+SHARED_BYTES = 48 * 1024
+LOCAL_BYTES = 512 * 1024
+
+
+def shared_array(frame: Frame, node: ast.Call) -> Value:
+    """``shared.array(shape, dtype)``."""
+    value = _array(frame, node, "shared.array", Space.SHARED)
+    if value is POISON or frame.quiet:
+        return value
+    expr = value.expr  # type: ignore[union-attr]
+    assert isinstance(expr, ir.SharedArray)
+    sizes = frame.session.shared_bytes
+    sizes[expr.uid] = _bytes(expr.type.shape or (), expr.type.element)
+    total = sum(sizes.values())
+    if total > SHARED_BYTES:
+        return frame.error(
+            node,
+            f"the kernel's shared arrays take {total} bytes with this one, and a block has {SHARED_BYTES}",
+            "shared.dynamic takes more, once the launch says how much; or use a smaller shape",
+        )
+    return value
+
+
+def local_array(frame: Frame, node: ast.Call) -> Value:
+    """``local.array(shape, dtype)``."""
+    value = _array(frame, node, "local.array", Space.LOCAL)
+    if value is not POISON:
+        type = value.expr.type  # type: ignore[union-attr]
+        size = _bytes(type.shape, type.element)
+        if size > LOCAL_BYTES:
+            return frame.error(node, f"this array takes {size} bytes of each thread, which has {LOCAL_BYTES}")
+    return value
+
+
+def _bytes(shape: tuple[int, ...], element: ScalarType) -> int:
+    size = element.size
+    for n in shape:
+        size *= n
+    return size
+
+
+def _array(frame: Frame, node: ast.Call, name: str, space: Space) -> Value:
+    found = match_arguments(frame, node, name, ("shape", "dtype"))
+    if found is None:
+        return POISON
+    shape = _shape(frame, found["shape"], name)
+    dtype = frame.value(found["dtype"])
+    type = cast_type(dtype.object) if isinstance(dtype, Static) else None
+    if type is None:
+        if not isinstance(dtype, Poison):
+            frame.error(found["dtype"], f"{name}() takes a scalar type here", f"such as {name}(64, f32)")
+        return POISON
+    if shape is None:
+        return POISON
+    return array_of(frame, shape, type, space, space.name.lower(), node)
+
+
+def _shape(frame: Frame, node: ast.expr, name: str) -> tuple[int, ...] | None:
+    value = frame.value(node)
+    if isinstance(value, Poison):
+        return None
+    parts = elements(frame, value, node) or (value,)
+    places = node.elts if isinstance(node, ast.Tuple) else [node] * len(parts)
+    if not 1 <= len(parts) <= 4:
+        frame.error(node, f"{name}() takes 1 to 4 dimensions, and this has {len(parts)}")
+        return None
+    shape: list[int] = []
+    for part, place in zip(parts, places, strict=True):
+        number = constant_int(part)
+        if number is None:
+            if not isinstance(part, Poison):
+                frame.error(place, f"the shape of {name}() is constant", "a number, or a name that is bound once to one")
+            return None
+        if number < 1:
+            frame.error(place, f"an extent of {name}() is at least 1, and this is {number}")
+            return None
+        shape.append(number)
+    return tuple(shape)

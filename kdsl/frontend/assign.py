@@ -1,0 +1,222 @@
+"""Assignment: to names (a variable keeps one type), elements and tuples of them."""
+
+from __future__ import annotations
+
+import ast
+
+from kdsl.frontend import convert
+from kdsl.frontend.frame import Frame
+from kdsl.frontend.meet import cast, converted
+from kdsl.frontend.memory import element_address, elements
+from kdsl.frontend.operators import BINARY, binary
+from kdsl.frontend.values import (
+    POISON,
+    Lattice,
+    Poison,
+    Runtime,
+    Static,
+    StaticType,
+    Tuple,
+    Value,
+    describe,
+    is_weak,
+    join,
+    scalar_type,
+    type_of,
+)
+from kdsl.ir import nodes as ir
+from kdsl.lang.types import VOID, ArrayType, PointerType, ScalarType
+
+
+def assign(frame: Frame, node: ast.Assign) -> None:
+    """``target = value``, also to several targets: the value is evaluated once."""
+    value = frame.value(node.value)
+    if len(node.targets) > 1:
+        value = kept(frame, value, node.value)
+    for target in node.targets:
+        store(frame, target, value, node.value, node)
+
+
+def kept(frame: Frame, value: Value, node: ast.expr) -> Value:
+    """A value that is evaluated now, to be used later or more than once."""
+    match value:
+        case Runtime(ir.Const()):
+            return value
+        case Runtime(expr) if expr.type != VOID:
+            local = frame.local("value", expr.type)
+            frame.emit(ir.Assign(local, expr, frame.span(node)))
+            return Runtime(ir.Read(local, local.type, frame.span(node)))
+        case Tuple(parts):
+            return Tuple(tuple(kept(frame, p, node) for p in parts))
+        case _:
+            return value
+
+
+def store(frame: Frame, target: ast.expr, value: Value, place: ast.expr, node: ast.stmt) -> None:
+    """Assign a value to a target; ``place`` is where the value stands."""
+    match target:
+        case ast.Name():
+            expr = bind(frame, target, value, place)
+            if expr is not None:
+                frame.emit(ir.Assign(frame.locals[target.id], expr, frame.span(node)))
+        case ast.Subscript():
+            _store_element(frame, target, value, place, node)
+        case ast.Tuple(elts=targets) | ast.List(elts=targets):
+            _unpack(frame, target, targets, value, place, node)
+        case ast.Attribute():
+            frame.value(target.value)
+            frame.error(target, "a kernel cannot set attributes", "store to an element: a[i] = value")
+        case ast.Starred():
+            frame.error(target, "a kernel has no * unpacking", "name each value")
+        case _:
+            frame.error(target, "this cannot be assigned to in a kernel")
+
+
+def _unpack(
+    frame: Frame, target: ast.expr, targets: list[ast.expr], value: Value, place: ast.expr, node: ast.stmt
+) -> None:
+    parts = elements(frame, kept(frame, value, place), place)
+    if parts is None:
+        if not isinstance(value, Poison):
+            kind = type_of(value)
+            frame.error(place, f"{describe(kind) if kind else 'this'} cannot be unpacked: it is no tuple")
+        parts = (POISON,) * len(targets)
+    elif any(isinstance(t, ast.Starred) for t in targets):
+        parts = (POISON,) * len(targets)
+    elif len(parts) != len(targets):
+        frame.error(target, f"{len(parts)} values are unpacked to {len(targets)} names")
+        parts = (POISON,) * len(targets)
+    places = place.elts if isinstance(place, ast.Tuple) and len(place.elts) == len(targets) else [place] * len(targets)
+    for one, part, where in zip(targets, parts, places, strict=True):
+        store(frame, one, part, where, node)
+
+
+def bind(frame: Frame, target: ast.Name, value: Value, place: ast.expr) -> ir.Expr | None:
+    """A value as what a variable is assigned; None if nothing is to be assigned (a constant's name), or it is wrong."""
+    name = target.id
+    frame.bound |= frame.scope.bits.get(name, 0)
+    if name in frame.constants or isinstance(value, Poison):
+        return None
+    type = frame.types.get(name)
+    if isinstance(value, Static):
+        if value.object is not None or type is not None:
+            _refuse_object(frame, target, value, place)
+        return None
+    if type is None or isinstance(type, StaticType) or name not in frame.locals:
+        frame.runtime(value, place)
+        return None
+    if name in frame.declared:
+        return converted(frame, value, frame.declared[name], place, f"`{name}`")
+    got = type_of(value)
+    if got == VOID:
+        frame.error(place, f"`{frame.text(place)}` returns no value")
+        return None
+    if got is None or (got != type and (not is_weak(got) or join(got, type) != type)):
+        if got is None:
+            frame.runtime(value, place)
+        else:
+            conflict(frame, target, got, type, place)
+        return None
+    return converted(frame, value, type, place, f"`{name}`")  # type: ignore[arg-type]
+
+
+def _refuse_object(frame: Frame, target: ast.Name, value: Static, place: ast.expr) -> None:
+    if callable(value.object) or isinstance(value.object, type | ScalarType):
+        frame.error(target, f"`{target.id}` is bound more than once: a name for a function or type is bound once", "give each its own name")
+    else:
+        frame.runtime(value, place)
+
+
+def conflict(frame: Frame, target: ast.Name, got: Lattice, type: Lattice, place: ast.expr) -> None:
+    """Report a value of another type than the variable's."""
+    name = target.id
+    where = frame.decided.get(name)
+    if isinstance(where, ast.arg):
+        first = f"{describe(type)} as a parameter (line {where.lineno})"
+    else:
+        line = getattr(where, "lineno", target.lineno)
+        text = frame.file.lines[line - 1].strip() if line <= len(frame.file.lines) else name
+        first = f"{describe(type)} at line {line} (`{text}`)"
+    frame.error(target, f"`{name}` is {describe(got)} here but {first}; a variable keeps one type", _conflict_hint(frame, name, got, type, place))
+
+
+def _conflict_hint(frame: Frame, name: str, got: Lattice, type: Lattice, place: ast.expr) -> str | None:
+    for binding in frame.scope.bindings.get(name, ()):
+        match binding.value:
+            # A variable started as `i32(0)`: the literal alone takes the type it meets.
+            case ast.Call(func=ast.Name(), args=[ast.Constant(value=int() | float())]) if binding.target is frame.decided.get(name):
+                return f"start it as a literal, which takes the type it meets: {name} = {frame.text(binding.value.args[0])}"
+    if isinstance(type, ScalarType) and not isinstance(got, PointerType | ArrayType):
+        return f"cast it: {name} = {type}({frame.text(place)})"
+    return "give each value its own name"
+
+
+def assigned(frame: Frame, target: ast.Name, value: Value, node: ast.NamedExpr) -> Value:
+    """``target := value`` as a value."""
+    if frame.quiet:
+        return value
+    expr = bind(frame, target, value, node.value)
+    if expr is None:
+        return value
+    return Runtime(ir.AssignExpr(frame.locals[target.id], expr, expr.type, frame.span(node)))
+
+
+def _store_element(frame: Frame, target: ast.Subscript, value: Value, place: ast.expr, node: ast.stmt) -> None:
+    base = frame.value(target.value)
+    if isinstance(base, Tuple) or (isinstance(base, Runtime) and elements(frame, base, target) is not None):
+        frame.error(target, "the elements of a tuple cannot be assigned", "local.array(n, dtype) has elements that can")
+        return
+    address = element_address(frame, base, target)
+    if address is None:
+        return
+    expr = converted(frame, value, address.type.element, place, f"`{frame.text(target.value)}`")
+    if expr is not None:
+        frame.emit(ir.Store(address, expr, frame.span(node)))
+
+
+def augmented_assign(frame: Frame, node: ast.AugAssign) -> None:
+    """``target op= value``; the address of an element is computed once."""
+    match node.target:
+        case ast.Name() as target:
+            current = frame.read(target.id, target)
+            result = augmented(frame, node, current, frame.value(node.value))
+            expr = bind(frame, target, result, node.value)
+            if expr is not None:
+                frame.emit(ir.Assign(frame.locals[target.id], expr, frame.span(node)))
+        case ast.Subscript() as target:
+            _augment_element(frame, target, node)
+        case _:
+            store(frame, node.target, POISON, node.value, node)
+
+
+def _augment_element(frame: Frame, target: ast.Subscript, node: ast.AugAssign) -> None:
+    base = frame.value(target.value)
+    if isinstance(base, Tuple) or (isinstance(base, Runtime) and elements(frame, base, target) is not None):
+        frame.error(target, "the elements of a tuple cannot be assigned", "local.array(n, dtype) has elements that can")
+        return
+    address = element_address(frame, base, target)
+    value = frame.value(node.value)
+    if address is None:
+        return
+    local = frame.local("address", address.type)
+    frame.emit(ir.Assign(local, address, address.span))
+    pointer = ir.Read(local, address.type, address.span)
+    element = address.type.element
+    result = augmented(frame, node, Runtime(ir.Load(pointer, element, address.span)), value)
+    expr = converted(frame, result, element, node.value, f"`{frame.text(target.value)}`")
+    if expr is not None:
+        frame.emit(ir.Store(pointer, expr, frame.span(node)))
+
+
+def augmented(frame: Frame, node: ast.AugAssign, current: Value, value: Value) -> Value:
+    """``current op value``, narrowed back to 8 or 16 bits if only widening made it wider."""
+    if isinstance(node.op, ast.MatMult):
+        return frame.error(node, "a kernel has no `@`", "write the loops over rows, columns and the inner dimension")
+    result = binary(frame, BINARY[type(node.op)], current, value, node, (node.target, node.value))
+    own, made, other = scalar_type(current), scalar_type(result), scalar_type(value)
+    if own is None or made is None or own == made or not (own.is_int and made.is_int):
+        return result
+    is_small = own.bits < 32 and (other is None or convert.widened(other) != other or type(node.op) in (ast.LShift, ast.RShift))
+    if is_small and isinstance(result, Runtime):
+        return Runtime(cast(result.expr, own, frame.span(node)))
+    return result

@@ -1,0 +1,131 @@
+"""Calls: what may be called, and what to write instead of what may not."""
+
+from __future__ import annotations
+
+import ast
+import math
+from types import FunctionType, MethodType
+from typing import Any
+
+from kdsl.frontend.casts import cast_call, cast_type
+from kdsl.frontend.constructs import handler
+from kdsl.frontend.frame import Frame, NestedFunction
+from kdsl.frontend.intrinsics import intrinsic_call
+from kdsl.frontend.values import POISON, Poison, Static, Value, describe, type_of
+from kdsl.lang.intrinsic import Intrinsic
+
+UNSUPPORTED: dict[Any, str | None] = {
+    sum: "write a loop that adds",
+    any: "write a loop, or x or y",
+    all: "write a loop, or x and y",
+    enumerate: "for i in range(n): x = a[i]",
+    zip: "for i in range(n): x, y = a[i], b[i]",
+    map: "write a loop",
+    filter: "write a loop with an if",
+    sorted: None,
+    reversed: "range(n - 1, -1, -1) counts down",
+    isinstance: "types are known while the kernel is compiled",
+    type: "types are known while the kernel is compiled",
+    str: "print() takes f-strings",
+    list: "local.array(n, dtype) holds values that are indexed at run time",
+    tuple: "write the tuple: (a, b)",
+    dict: "use arrays, or a chain of if and elif",
+    set: "compare with each value",
+    slice: "loop over the indices",
+    complex: "compute with the real and imaginary parts",
+    input: "pass values as parameters",
+    open: "read the file on the host, and pass its contents as an array",
+}
+
+
+def call(frame: Frame, node: ast.Call) -> Value:
+    """A call of anything."""
+    callee = frame.value(node.func)
+    if isinstance(callee, Poison):
+        if not frame.quiet:
+            _check_arguments(frame, node)
+        return POISON
+    if not isinstance(callee, Static):
+        kind = type_of(callee)
+        what = describe(kind) if kind is not None else "a range"
+        return frame.error(node.func, f"`{frame.text(node.func)}` is {what}, not a function")
+    return _call_object(frame, callee.object, node)
+
+
+def _check_arguments(frame: Frame, node: ast.Call) -> None:
+    """Report what is wrong in the arguments of a call that is wrong itself."""
+    for argument in [*node.args, *(k.value for k in node.keywords)]:
+        frame.value(argument)
+
+
+def _call_object(frame: Frame, callee: Any, node: ast.Call) -> Value:
+    construct = handler(callee)
+    if construct is not None:
+        return construct(frame, node)
+    if isinstance(callee, Intrinsic):
+        return intrinsic_call(frame, callee, node, _python_function(callee))
+    if getattr(callee, "__module__", None) == "math":
+        return _math(frame, callee, node)
+    type = cast_type(callee)
+    if type is not None:
+        return cast_call(frame, type, node)
+    if isinstance(callee, NestedFunction) or (isinstance(callee, FunctionType) and not hasattr(callee, "__wrapped__")):
+        return frame.session.call_function(frame, node, callee)
+    if not frame.quiet:
+        _check_arguments(frame, node)
+    return _refuse(frame, callee, node)
+
+
+def _python_function(intrinsic: Intrinsic) -> Any:
+    """Python's own function of that name, which evaluates literals."""
+    own = getattr(math, intrinsic.name, None)
+    if own is None:
+        return None
+    from kdsl.lang.math.python import PYTHON  # start-up cost: only kernels that call mathematical functions need it
+
+    return own if PYTHON.get(own) is intrinsic else None
+
+
+def _math(frame: Frame, callee: Any, node: ast.Call) -> Value:
+    from kdsl.lang.math.python import PYTHON  # start-up cost, as above
+
+    device = PYTHON.get(callee)
+    if device is not None:
+        return intrinsic_call(frame, device, node, callee)
+    return frame.error(node.func, f"`{frame.text(node.func)}` has no counterpart on the device")
+
+
+def _refuse(frame: Frame, callee: Any, node: ast.Call) -> Value:
+    name = frame.text(node.func)
+    kind = type(callee).__name__
+    try:
+        hint = UNSUPPORTED.get(callee)
+        known = callee in UNSUPPORTED
+    except TypeError:  # unhashable
+        hint, known = None, False
+    if known or kind == "builtin_function_or_method":
+        return frame.error(node.func, f"`{name}` cannot be called in a kernel", hint)
+    if kind == "Kernel":
+        return frame.error(node.func, f"`{name}` is a kernel, and a kernel cannot call one", "put what both need in a plain function, without @kernel")
+    if kind == "partial":
+        return frame.error(node.func, f"`{name}` is a functools.partial object", "write a def that calls the function with all its arguments")
+    if isinstance(callee, MethodType):
+        return frame.error(node.func, f"`{name}` is a method, and a kernel has no objects", "write a plain function")
+    if hasattr(callee, "__wrapped__"):
+        return frame.error(node.func, f"`{name}` is wrapped by a decorator, which a kernel cannot run", "call a function without a decorator")
+    if isinstance(callee, type):
+        return frame.error(node.func, f"`{name}` is a class, and a kernel makes no objects", "pass the values, or a tuple of them")
+    if kind == "ufunc" or getattr(callee, "__module__", "").partition(".")[0] == "numpy":
+        return frame.error(node.func, f"`{name}` is a NumPy function of the host", _numpy_hint(callee))
+    return frame.error(node.func, f"`{name}` is {_article(kind)}, not a function that a kernel can call")
+
+
+def _numpy_hint(callee: Any) -> str | None:
+    name = getattr(callee, "__name__", "")
+    if hasattr(math, name):
+        return f"math.{name}(x)"
+    return {"abs": "abs(x)", "absolute": "abs(x)", "maximum": "max(x, y)", "minimum": "min(x, y)"}.get(name)
+
+
+def _article(kind: str) -> str:
+    return f"{'an' if kind[:1] in 'aeiouAEIOU' else 'a'} {kind}"

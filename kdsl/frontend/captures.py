@@ -1,0 +1,120 @@
+"""Python objects that a kernel reads by name: from closures, modules and builtins. A launch notices when one is rebound."""
+
+from __future__ import annotations
+
+import builtins
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import CellType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from kdsl.frontend.values import POISON, Runtime, Static, Tuple, Value, Weak
+from kdsl.ir import nodes as ir
+from kdsl.lang.types import ScalarType, as_type, boolean
+from kdsl.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A closure's variable, seen as a namespace."""
+
+    cell: CellType
+
+    def get(self, name: str) -> Any:
+        """What it holds; None while it is unbound."""
+        try:
+            return self.cell.cell_contents
+        except ValueError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What a compiled kernel depends on: it is current while ``namespace.get(name) is value``."""
+
+    namespace: Mapping[str, Any] | Cell
+    name: str
+    value: Any
+
+
+class Captures:
+    """Looks names up for the functions of one check, and remembers what it found."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, str], Captured] = {}
+
+    @property
+    def found(self) -> tuple[Captured, ...]:
+        return tuple(self._found.values())
+
+    def lookup(self, function: FunctionType, name: str) -> Any:
+        """The object that a function's free name is bound to; NameError if it is unbound."""
+        free = function.__code__.co_freevars
+        if name in free:
+            cell = Cell((function.__closure__ or ())[free.index(name)])
+            try:
+                value = cell.cell.cell_contents
+            except ValueError:
+                raise NameError(name) from None
+            return self._remember(id(cell.cell), cell, name, value)
+        namespace = function.__globals__
+        if name in namespace:
+            return self._remember(id(namespace), namespace, name, namespace[name])
+        if not hasattr(builtins, name):
+            raise NameError(name)
+        # A global of that name may come to hide the builtin.
+        self._remember(id(namespace), namespace, name, None)
+        return getattr(builtins, name)
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """``owner.name`` of a module, a class or a plain object; AttributeError if there is none."""
+        value = getattr(owner, name)
+        namespace = getattr(owner, "__dict__", None)
+        if namespace is not None and name in namespace and namespace[name] is value:
+            self._remember(id(owner), namespace, name, value)
+        return value
+
+    def _remember(self, owner: int, namespace: Mapping[str, Any] | Cell, name: str, value: Any) -> Any:
+        self._found.setdefault((owner, name), Captured(namespace, name, value))
+        return value
+
+
+CONTAINERS = (ModuleType, type, enum.Enum)
+
+
+def has_attributes(owner: Any) -> bool:
+    """Whether a kernel may read attributes of a Python object: a module, a class, an enum member, or an object that only holds values."""
+    if isinstance(owner, CONTAINERS):
+        return True
+    return hasattr(owner, "__dict__") and not callable(owner) and not isinstance(owner, np.ndarray)
+
+
+def host_value(value: Any, span: Span) -> Value:
+    """A Python object as a value in a kernel: Python numbers are weak constants, NumPy's strong ones."""
+    match value:
+        case bool():
+            return Runtime(ir.Const(value, boolean, span))
+        case int():
+            return Weak(int(value))
+        case float() if not isinstance(value, np.generic):
+            return Weak(float(value))
+        case np.generic():
+            return _numpy_value(value, span)
+        case tuple():
+            elements = tuple(host_value(e, span) for e in value)
+            return POISON if POISON in elements else Tuple(elements)
+        case _:
+            return Static(value)
+
+
+def _numpy_value(value: np.generic, span: Span) -> Value:
+    try:
+        type = as_type(value.dtype)
+    except TypeError:
+        return Static(value)
+    assert isinstance(type, ScalarType)
+    number = float(value) if type.is_float else value.item()  # type: ignore[arg-type]
+    return Runtime(ir.Const(number, type, span))

@@ -1,0 +1,155 @@
+"""From kernels to the typed tree, or a CompileError with every mistake in them."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import FunctionType
+
+from kdsl.frontend.annotations import kernel_parameters
+from kdsl.frontend.captures import Captured, Captures
+from kdsl.frontend.expressions import evaluate
+from kdsl.frontend.frame import Frame, Session
+from kdsl.frontend.functions import Instance, build, call_function
+from kdsl.frontend.infer import infer
+from kdsl.frontend.names import RETURN, Scope, mangle
+from kdsl.frontend.reporting import Reporter
+from kdsl.ir import nodes as ir
+from kdsl.lang.types import VOID, ArrayType, PointerType, ScalarType, Type
+from kdsl.source import CompileError, FunctionNode, SourceFile, Span, find_function
+
+
+@dataclass(frozen=True)
+class KernelRequest:
+    """One kernel to check. ``parameters`` are the types from a launch, None where the annotation says it (or all None);
+    ``name`` is the name in PTX if it is not the function's own.
+    """
+
+    function: FunctionType
+    parameters: tuple[Type | None, ...] | None = None
+    options: ir.Options = field(default_factory=ir.Options)
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The typed tree, and the Python objects by name that it depends on."""
+
+    module: ir.Module
+    captured: tuple[Captured, ...]
+
+
+def check_kernel(request: KernelRequest) -> ir.Module:
+    """The typed tree of one kernel; CompileError with every mistake in it."""
+    return check_kernels([request]).module
+
+
+def check_kernels(requests: list[KernelRequest]) -> Checked:
+    """The typed tree of kernels that share a module; CompileError with every mistake in any of them."""
+    reporter, captures = Reporter(), Captures()
+    taken = {mangle(r.name or r.function.__name__) for r in requests}
+    kernels: list[ir.Function] = []
+    functions: list[ir.Function] = []
+    for request in requests:
+        session = Session(evaluate, call_function, request.options, reporter, captures, taken=taken)
+        # Array uids are unique in the module: a function is never shared between kernels with arrays of their own.
+        session.first_array = len(kernels) << 16
+        try:
+            kernels.append(_kernel(session, request))
+        except CompileError as error:
+            reporter.merge(error)
+        functions += session.functions
+    if reporter.failed:
+        raise reporter.error()
+    return Checked(ir.Module(tuple(kernels), tuple(functions)), captures.found)
+
+
+@lru_cache(maxsize=256)
+def _scope(node: FunctionNode) -> Scope:
+    """A function's names, which do not depend on types."""
+    return Scope(node)
+
+
+def _kernel(session: Session, request: KernelRequest) -> ir.Function:
+    function = request.function
+    _require_function(function)
+    file, node = find_function(function)
+    _require_plain(file, node, function.__name__)
+    types = _parameter_types(request)
+    scope = _scope(node)
+    frame = Frame(session, file, scope, function, function.__name__, outermost=True)
+    annotated = dict(kernel_parameters(function))
+    for parameter, type in zip(scope.parameters, types, strict=True):
+        frame.decided[parameter.arg] = parameter
+        if type is None or not isinstance(type, ScalarType | PointerType | ArrayType):
+            _refuse_parameter(frame, parameter, type)
+            continue
+        frame.types[parameter.arg] = type
+        if annotated.get(parameter.arg) is not None:
+            frame.declared[parameter.arg] = type
+    frame.types[RETURN] = VOID
+    frame.declared[RETURN] = VOID
+    name = mangle(request.name or function.__name__)
+    try:
+        infer(frame)
+        return build(Instance(frame, tuple(p.arg for p in scope.parameters if p.arg in frame.types)), name)
+    except RecursionError:
+        raise CompileError.at(
+            file.def_line(node),
+            f"`{function.__name__}` is nested too deeply to compile",
+            "name parts of its expressions in variables, or put inner blocks in functions",
+        ) from None
+
+
+def _parameter_types(request: KernelRequest) -> tuple[Type | None, ...]:
+    annotated = tuple(type for _, type in kernel_parameters(request.function))
+    given = request.parameters
+    if given is None:
+        return annotated
+    return tuple(g if g is not None else a for g, a in zip(given, annotated, strict=True))
+
+
+def _refuse_parameter(frame: Frame, parameter: ast.arg, type: Type | None) -> None:
+    frame.quiet = False
+    if type is None:
+        frame.error(
+            parameter,
+            f"`{parameter.arg}` has no type",
+            f"annotate it, as in {parameter.arg}: f32, or say it in signature={{{parameter.arg!r}: f32}}",
+        )
+    else:
+        frame.error(parameter.annotation or parameter, f"`{parameter.arg}` is {type}, which a kernel cannot take", "pass scalars, Ptr[T] or Array[T, ndim]")
+    frame.quiet = True
+
+
+def _require_function(function: object) -> None:
+    """CompileError for what is no Python function."""
+    if isinstance(function, FunctionType):
+        return
+    kind = "a class" if inspect.isclass(function) else f"a {type(function).__name__}"
+    raise CompileError.at(Span("<unknown>", 1), f"a kernel is a function written with def, and this is {kind}: {function!r}")
+
+
+def _require_plain(file: SourceFile, node: FunctionNode, name: str) -> None:
+    place = file.def_line(node)
+    if isinstance(node, ast.Lambda):
+        raise CompileError.at(file.span(node), "a kernel is written with def, not lambda", "def kernel(a: Ptr[f32]): ...")
+    if isinstance(node, ast.AsyncFunctionDef):
+        raise CompileError.at(place, f"`{name}` is an async function", "write a plain def")
+    if node.args.vararg or node.args.kwarg:
+        raise CompileError.at(place, f"`{name}` takes *args or **kwargs", "name each parameter")
+
+
+def check_syntax(function: FunctionType) -> None:
+    """Check what can be checked without types: syntax, and names. CompileError with every mistake."""
+    _require_function(function)
+    file, node = find_function(function)
+    _require_plain(file, node, function.__name__)
+    from kdsl.frontend.untyped import check_untyped  # only `kdsl check` of unannotated kernels comes here
+
+    frame = Frame(Session(evaluate, call_function), file, _scope(node), function, function.__name__, quiet=False)
+    check_untyped(frame)
+    if frame.session.reporter.failed:
+        raise frame.session.reporter.error()

@@ -1,0 +1,65 @@
+"""The index of what a call may name besides functions and types: the frontend knows each object by identity."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from kdsl.frontend import arrays, atomics, builtin, casts, printing
+from kdsl.frontend.frame import Frame
+from kdsl.frontend.values import Value
+from kdsl.ir.nodes import AtomicOp, UnaryOp
+from kdsl.lang import atomic
+from kdsl.lang.casts import bitcast
+from kdsl.lang.memory import local, shared
+
+Handler = Callable[[Frame, ast.Call], Value]
+
+
+@cache
+def handlers() -> dict[int, tuple[Any, Handler]]:
+    """What each object becomes when it is called, by the object's id (some are unhashable); the object is kept alive."""
+    table: list[tuple[Any, Handler]] = [
+        (builtins.min, builtin.minimum),
+        (builtins.max, builtin.maximum),
+        (builtins.abs, builtin.one_operand(UnaryOp.ABS)),
+        (builtins.round, builtin.round_),
+        (builtins.pow, builtin.power),
+        (builtins.divmod, builtin.divmod_),
+        (builtins.len, builtin.length),
+        (builtins.range, builtin.range_),
+        (builtins.print, printing.print_),
+        (math.floor, builtin.one_operand(UnaryOp.FLOOR)),
+        (math.ceil, builtin.one_operand(UnaryOp.CEIL)),
+        (bitcast, casts.bitcast),
+        (shared.array, arrays.shared_array),
+        (local.array, arrays.local_array),
+        (atomic.add, atomics.atomic(AtomicOp.ADD)),
+        (atomic.sub, atomics.atomic(AtomicOp.SUB)),
+        (atomic.min, atomics.atomic(AtomicOp.MIN)),
+        (atomic.max, atomics.atomic(AtomicOp.MAX)),
+        (atomic.exch, atomics.atomic(AtomicOp.EXCH)),
+        (atomic.and_, atomics.atomic(AtomicOp.AND)),
+        (atomic.or_, atomics.atomic(AtomicOp.OR)),
+        (atomic.xor, atomics.atomic(AtomicOp.XOR)),
+        (atomic.inc, atomics.atomic(AtomicOp.INC)),
+        (atomic.dec, atomics.atomic(AtomicOp.DEC)),
+        (atomic.cas, atomics.atomic(AtomicOp.CAS)),
+    ]
+    try:
+        from kdsl.lang.static import static_assert, static_range
+    except ImportError:
+        pass
+    else:
+        table += [(static_range, builtin.static_range), (static_assert, builtin.static_assert)]
+    return {id(object): (object, handler) for object, handler in table}
+
+
+def handler(object: Any) -> Handler | None:
+    """What an object becomes when it is called; None if it is no construct of the language."""
+    found = handlers().get(id(object))
+    return found[1] if found is not None else None

@@ -1,0 +1,105 @@
+"""Expressions: one `match` is the index of what each becomes."""
+
+from __future__ import annotations
+
+import ast
+
+from kdsl.frontend import convert
+from kdsl.frontend.calls import call
+from kdsl.frontend.frame import Frame, NestedFunction
+from kdsl.frontend.logic import bool_op, comparison, conditional
+from kdsl.frontend.meet import cast
+from kdsl.frontend.memory import attribute, subscript
+from kdsl.frontend.operators import BINARY, binary, is_operand, unary
+from kdsl.frontend.syntax import refuse
+from kdsl.frontend.values import POISON, Poison, Runtime, Static, Tuple, Value, Weak
+from kdsl.ir.nodes import UnaryOp
+from kdsl.lang.types import ScalarType, boolean
+
+
+def evaluate(frame: Frame, node: ast.expr) -> Value:
+    """What an expression is; its mistakes are reported."""
+    match node:
+        case ast.Name():
+            return frame.read(node.id, node)
+        case ast.Constant():
+            return _constant(frame, node)
+        case ast.BinOp():
+            return _binary(frame, node)
+        case ast.Subscript():
+            return subscript(frame, node)
+        case ast.Call():
+            return call(frame, node)
+        case ast.Attribute():
+            return attribute(frame, node)
+        case ast.Compare():
+            return comparison(frame, node)
+        case ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+            return bool_op(frame, node)
+        case ast.UnaryOp():
+            return _unary(frame, node)
+        case ast.IfExp():
+            return conditional(frame, node)
+        case ast.Tuple():
+            return _tuple(frame, node)
+        case ast.NamedExpr():
+            return _walrus(frame, node)
+        case ast.Lambda():
+            return Static(NestedFunction(node, frame))
+        case _:
+            return refuse(frame, node)
+
+
+def _constant(frame: Frame, node: ast.Constant) -> Value:
+    match node.value:
+        case bool(value):
+            return frame.const(value, boolean, node)
+        case int(value) | float(value):
+            return Weak(value)
+        case None | str():
+            return Static(node.value)
+        case complex():
+            return frame.error(node, "a kernel has no complex numbers", "compute with the real and imaginary parts")
+        case bytes():
+            return frame.error(node, "a kernel has no bytes", "pass them to the kernel as an array of u8")
+        case _:
+            return frame.error(node, "`...` is no value in a kernel")
+
+
+def _binary(frame: Frame, node: ast.BinOp) -> Value:
+    # A sum of many terms is deep on its left side only: no recursion there.
+    spine = [node]
+    while isinstance(spine[-1].left, ast.BinOp):
+        spine.append(spine[-1].left)
+    left = frame.value(spine[-1].left)
+    for step in reversed(spine):
+        right = frame.value(step.right)
+        if isinstance(step.op, ast.MatMult):
+            left = frame.error(step, "a kernel has no `@`", "write the loops over rows, columns and the inner dimension")
+            continue
+        left = binary(frame, BINARY[type(step.op)], left, right, step, (step.left, step.right))
+    return left
+
+
+def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
+    value = frame.value(node.operand)
+    if isinstance(node.op, ast.UAdd):
+        if not is_operand(frame, value, node.operand, "`+`"):
+            return POISON
+        if isinstance(value, Runtime) and isinstance(value.type, ScalarType):
+            return Runtime(cast(value.expr, convert.widened(value.type), frame.span(node)))
+        return value
+    op = UnaryOp.NEG if isinstance(node.op, ast.USub) else UnaryOp.INVERT
+    return unary(frame, op, value, node, node.operand)
+
+
+def _tuple(frame: Frame, node: ast.Tuple) -> Value:
+    parts = tuple(frame.value(e) for e in node.elts)
+    return POISON if any(isinstance(p, Poison) for p in parts) else Tuple(parts)
+
+
+def _walrus(frame: Frame, node: ast.NamedExpr) -> Value:
+    from kdsl.frontend.assign import assigned  # it stands above expressions, and only walrus needs it here
+
+    value = frame.value(node.value)
+    return assigned(frame, node.target, value, node)

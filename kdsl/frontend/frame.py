@@ -1,0 +1,351 @@
+"""One function while it is checked: what its names are, and how values become expressions with a type."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from kdsl.frontend import convert
+from kdsl.frontend.captures import Captures, host_value
+from kdsl.frontend.names import How, Scope
+from kdsl.frontend.reporting import Reporter
+from kdsl.frontend.values import (
+    POISON,
+    AnyWeak,
+    Lattice,
+    Poison,
+    Runtime,
+    Static,
+    StaticType,
+    Tuple,
+    Value,
+    Weak,
+    WeakChoice,
+    WeakType,
+    WeakUnknown,
+    is_weak,
+    weak_type,
+)
+from kdsl.ir import nodes as ir
+from kdsl.lang.intrinsic import Intrinsic
+from kdsl.lang.types import ScalarType, TupleType, Type, boolean
+from kdsl.source import SourceFile, Span
+
+if TYPE_CHECKING:
+    from kdsl.frontend.functions import Instance
+
+ALL = -1
+"""Definite assignment where no execution comes: everything is assigned."""
+
+
+@dataclass
+class Session:
+    """One check of one or more kernels that share a module. The stages below call those above through it."""
+
+    evaluate: Callable[[Frame, ast.expr], Value]
+    call_function: Callable[[Frame, ast.Call, Any], Value]
+    options: ir.Options = field(default_factory=ir.Options)
+    reporter: Reporter = field(default_factory=Reporter)
+    captures: Captures = field(default_factory=Captures)
+    instances: dict[object, Instance] = field(default_factory=dict)
+    functions: list[ir.Function] = field(default_factory=list)
+    taken: set[str] = field(default_factory=set)
+    arrays: dict[object, int] = field(default_factory=dict)
+    """The uid of each shared and local array, by its place in the source."""
+    first_array: int = 0
+    shared_bytes: dict[int, int] = field(default_factory=dict)
+    """Bytes of each shared array by uid."""
+    copies: int = 0
+    """Copies of unrolled bodies made so far."""
+    definitions: dict[Any, Any] = field(default_factory=dict)
+    """What is known of each function that was called (see `kdsl.frontend.functions`)."""
+    active: list[object] = field(default_factory=list)
+    """The functions that are being checked, outermost first."""
+
+
+@dataclass(frozen=True, eq=False)
+class NestedFunction:
+    """A lambda, or a function defined inside of another; ``frame`` is where it was defined."""
+
+    node: ast.FunctionDef | ast.Lambda
+    frame: Frame
+
+    @property
+    def __name__(self) -> str:
+        return getattr(self.node, "name", "<lambda>")
+
+
+@dataclass
+class Loop:
+    """A loop being built: the variables that are assigned at every `break`, and at every `continue`, so far."""
+
+    breaks: int = ALL
+    continues: int = ALL
+
+
+@dataclass
+class Frame:
+    """The state of checking one typed instance of a function.
+
+    First its variables' types are inferred (``quiet``: mistakes are not reported, nodes are thrown away), then its body is
+    built. ``outer`` is the frame in which a nested function was defined.
+    """
+
+    session: Session
+    file: SourceFile
+    scope: Scope
+    function: FunctionType
+    name: str
+    outer: Frame | None = None
+    outermost: bool = False
+    """Whether this is a kernel."""
+    calls: tuple[Span, ...] = ()
+    quiet: bool = True
+    keep_weak: bool = False
+    """An inference for a caller whose own types are not known yet: literals stay literals."""
+    types: dict[str, Lattice] = field(default_factory=dict)
+    decided: dict[str, ast.AST] = field(default_factory=dict)
+    """Where each variable got its type."""
+    declared: dict[str, Type] = field(default_factory=dict)
+    constants: dict[str, Value] = field(default_factory=dict)
+    copies: dict[str, Value] = field(default_factory=dict)
+    locals: dict[str, ir.Local] = field(default_factory=dict)
+    captured: dict[str, ir.Local] = field(default_factory=dict)
+    """Variables of outer functions, which come as extra parameters."""
+    bound: int = 0
+    """Bits of the variables that are assigned on every path to here."""
+    loops: list[Loop] = field(default_factory=list)
+    next_uid: int = 0
+    printed: ast.expr | None = None
+    """The call that is a statement of its own, where alone print() may stand."""
+    pending: list[ir.Stmt] = field(default_factory=list)
+    """The statements built so far of the block being built."""
+
+    # --- places and mistakes
+
+    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> Span:
+        return self.file.span(node)
+
+    def text(self, node: ast.expr | ast.stmt) -> str:
+        """The source text of a node, for messages."""
+        return self.file.text(node)
+
+    def error(
+        self, node: ast.expr | ast.stmt | ast.arg | ast.keyword | Span, message: str, hint: str | None = None
+    ) -> Poison:
+        """Report a mistake (unless types are still being inferred); the value of what is wrong."""
+        if not self.quiet:
+            span = node if isinstance(node, Span) else self.span(node)
+            self.session.reporter.add(span, message, hint, self.calls)
+        return POISON
+
+    # --- expressions
+
+    def value(self, node: ast.expr) -> Value:
+        """What an expression is."""
+        return self.session.evaluate(self, node)
+
+    def const(self, value: bool | int | float, type: Type, node: ast.expr | ast.stmt) -> Runtime:
+        return Runtime(ir.Const(value, type, self.span(node)))
+
+    def runtime(self, value: Value, node: ast.expr) -> ir.Expr | None:
+        """A value with a concrete type, literals by default; None (reported) for what cannot be one."""
+        match value:
+            case Runtime(expr):
+                return expr
+            case Weak() | WeakUnknown() | WeakChoice():
+                return self.literal(value, weak_type(value).default, node)
+            case Tuple(elements):
+                parts = [self.runtime(e, node) for e in elements]
+                if None in parts:
+                    return None
+                exprs = tuple(p for p in parts if p is not None)
+                return ir.TupleExpr(exprs, TupleType(tuple(e.type for e in exprs)), self.span(node))
+            case Static(object):
+                self.error(node, f"{describe_object(object, self.text(node))} is not a value that a kernel computes with")
+            case Poison():
+                pass
+            case _:
+                self.error(node, "a range is only for a `for` loop")
+        return None
+
+    def literal(self, value: AnyWeak, type: ScalarType, node: ast.expr) -> ir.Expr | None:
+        """A literal as the type that it meets; None (reported) if it does not fit."""
+        match value:
+            case WeakUnknown():
+                return ir.Const(0.0 if type.is_float else 0, type, self.span(node))
+            case WeakChoice(test, then, orelse):
+                a, b = self.literal(then, type, node), self.literal(orelse, type, node)
+                return None if a is None or b is None else ir.Conditional(test, a, b, type, self.span(node))
+        try:
+            return ir.Const(convert.fitted(value.value, type), type, self.span(node))
+        except convert.DoesNotFit:
+            self.error(node, *self.misfit(value.value, type))
+            return None
+
+    def misfit(self, value: int | float, type: ScalarType) -> tuple[str, str | None]:
+        """Message and hint for a literal that does not fit the type that it meets."""
+        if type == boolean:
+            return f"{value} is a number where a bool is needed", f"write {bool(value)}"
+        if isinstance(value, float) and type.is_int:
+            return f"{value} is a float literal where {type} is needed", f"write an int, or cast it: {type}({value})"
+        shown = value if abs(value) < 10**40 else "this constant"
+        if type.is_float:
+            return f"{shown} does not fit {type}", "the largest f32 is about 3.4e38; use f64" if type.bits == 32 else None
+        hint = f"write {type}({value}) to keep the low bits" if abs(value) < 1 << 64 else None
+        return f"{shown} does not fit {type}, which holds {type.minimum} to {type.maximum}", hint
+
+    def local(self, name: str, type: Type) -> ir.Local:
+        """A new variable."""
+        self.next_uid += 1
+        return ir.Local(name, type, self.next_uid)
+
+    def once(self, expr: ir.Expr, name: str) -> tuple[ir.Expr, ir.Expr]:
+        """An expression to be used twice but evaluated once: its first use, then its second."""
+        if isinstance(expr, ir.Const | ir.Read):
+            return expr, expr
+        local = self.local(name, expr.type)
+        return ir.AssignExpr(local, expr, expr.type, expr.span), ir.Read(local, expr.type, expr.span)
+
+    # --- names
+
+    def read(self, name: str, node: ast.expr) -> Value:
+        """What a name is here."""
+        if name in self.scope.bits:
+            return self.read_own(name, node)
+        return self.read_outer(name, node)
+
+    def read_own(self, name: str, node: ast.expr) -> Value:
+        if name in self.copies:
+            return self.copies[name]
+        if not self.quiet:
+            self.check_bound(name, node)
+        if name in self.constants:
+            return self.respanned(self.constants[name], node)
+        type = self.types.get(name)
+        if type is None or isinstance(type, StaticType):
+            return POISON
+        if is_weak(type):
+            return unknown(type, name, self, node)
+        local = self.locals.get(name) or ir.Local(name, type, 0)  # type: ignore[arg-type]
+        return Runtime(ir.Read(local, local.type, self.span(node)))
+
+    def check_bound(self, name: str, node: ast.expr) -> None:
+        """Report a read of a variable that some path leaves unassigned."""
+        bit = self.scope.bits[name]
+        if self.bound & bit:
+            return
+        self.bound |= bit
+        bindings = self.scope.bindings.get(name, [])
+        hint = f"give `{name}` a value before the branch or loop"
+        if bindings and all(b.how is How.FOR for b in bindings):
+            hint = f"a loop may run zero times: give `{name}` a value before it"
+        self.error(node, f"`{name}` may be read before it has a value", hint)
+
+    def read_outer(self, name: str, node: ast.expr) -> Value:
+        """A name of an enclosing function, a module or Python."""
+        owner = self.outer
+        while owner is not None and name not in owner.scope.bits:
+            owner = owner.outer
+        if owner is not None:
+            return self.read_captured(owner, name, node)
+        try:
+            value = self.session.captures.lookup(self.function, name)
+        except NameError:
+            return self.error(node, f"`{name}` is not defined", self.similar(name))
+        return self.host(value, node)
+
+    def read_captured(self, owner: Frame, name: str, node: ast.expr) -> Value:
+        """A variable of an enclosing function: a constant, or an extra parameter."""
+        if self is owner:
+            return self.read_own(name, node)
+        if name in owner.copies:
+            return self.error(
+                node, f"`{name}` belongs to a loop over a tuple, which a nested function cannot see", "pass it as an argument"
+            )
+        if name in owner.constants:
+            return self.respanned(owner.constants[name], node)
+        type = owner.types.get(name)
+        if type is None or isinstance(type, StaticType):
+            return POISON
+        if is_weak(type):
+            return unknown(type, name, self, node)
+        if name not in self.captured:
+            self.captured[name] = self.local(name, type)  # type: ignore[arg-type]
+        local = self.captured[name]
+        return Runtime(ir.Read(local, local.type, self.span(node)))
+
+    def host(self, value: Any, node: ast.expr) -> Value:
+        """A Python object of the host; a special register is read at once."""
+        if isinstance(value, Intrinsic) and value.register:
+            from kdsl.frontend.overloads import signatures  # they need the frame's neighbours, and only registers come here
+
+            (signature,) = signatures(value)
+            result = signature.result
+            assert isinstance(result, ScalarType)
+            return Runtime(ir.IntrinsicCall(value, (), (), None, result, self.span(node)))
+        return host_value(value, self.span(node))
+
+    def respanned(self, value: Value, node: ast.expr) -> Value:
+        """A constant, at the place where it is read."""
+        match value:
+            case Runtime(ir.Const(number, type)):
+                return Runtime(ir.Const(number, type, self.span(node)))
+            case Tuple(elements):
+                return Tuple(tuple(self.respanned(e, node) for e in elements))
+            case _:
+                return value
+
+    def similar(self, name: str) -> str | None:
+        """A hint for a misspelt name."""
+        import difflib  # start-up cost: only for an error
+
+        known = [*self.scope.bits, *self.function.__globals__]
+        close = difflib.get_close_matches(name, known, n=1)
+        return f"did you mean `{close[0]}`?" if close else None
+
+    # --- statements
+
+    def emit(self, statement: ir.Stmt) -> None:
+        self.pending.append(statement)
+
+    @contextmanager
+    def block(self) -> Iterator[list[ir.Stmt]]:
+        """Collect the statements that are built meanwhile."""
+        outer, self.pending = self.pending, []
+        try:
+            yield self.pending
+        finally:
+            self.pending = outer
+
+
+def unknown(type: Lattice, name: str, frame: Frame, node: ast.expr) -> Value:
+    """A value of a type that is partly still a literal's."""
+    match type:
+        case WeakType():
+            return WeakUnknown(type)
+        case TupleType(elements):
+            return Tuple(tuple(unknown(e, name, frame, node) for e in elements))
+        case _:
+            return Runtime(ir.Read(ir.Local(name, type, 0), type, frame.span(node)))  # type: ignore[arg-type]
+
+
+def describe_object(value: Any, text: str) -> str:
+    """A Python object as an error names it."""
+    kind = type(value).__name__
+    article = "an" if kind[0] in "aeiouAEIOU" else "a"
+    if isinstance(value, str):
+        return f"the string {value!r}"
+    if value is None:
+        return "None"
+    if kind in ("function", "NestedFunction", "builtin_function_or_method", "Intrinsic", "Construct"):
+        return f"the function `{text}`"
+    if kind == "module":
+        return f"the module `{text}`"
+    if isinstance(value, ScalarType | type):
+        return f"the type `{text}`"
+    return f"`{text}` ({article} {kind} of the host)"

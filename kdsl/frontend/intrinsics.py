@@ -1,0 +1,202 @@
+"""Calls of intrinsics: which overload, and each argument as the type that it takes."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable
+from inspect import Parameter as Python
+from typing import Any, TypeVar
+
+from kdsl.frontend import convert, weak
+from kdsl.frontend.arguments import match_arguments
+from kdsl.frontend.frame import Frame
+from kdsl.frontend.meet import cast, converted, is_weak_value
+from kdsl.frontend.overloads import (
+    AnyText,
+    Form,
+    OneOf,
+    Parameter,
+    PointerTo,
+    Signature,
+    bound_result,
+    constraints,
+    signatures,
+    variable_of,
+)
+from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, type_of, weak_type
+from kdsl.ir import nodes as ir
+from kdsl.lang.intrinsic import Intrinsic
+from kdsl.lang.types import I32, U32, PointerType, ScalarType, Type
+
+Given = dict[str, tuple[Value, ast.expr]]
+
+
+def intrinsic_call(frame: Frame, intrinsic: Intrinsic, node: ast.Call, python: Callable[..., Any] | None = None) -> Value:
+    """A call of an intrinsic. ``python`` is the function of Python's that the source names: it evaluates literals."""
+    overloads = signatures(intrinsic)
+    first = overloads[0]
+    optional = frozenset(p.name for p in first.parameters if p.default is not Python.empty)
+    name = frame.text(node.func)
+    found = match_arguments(frame, node, name, [p.name for p in first.parameters], optional)
+    if found is None:
+        return POISON
+    given: Given = {parameter: (frame.value(place), place) for parameter, place in found.items()}
+    if any(isinstance(v, Poison) for v, _ in given.values()):
+        return POISON
+    values = [v for v, _ in given.values()]
+    if python is not None and values and all(isinstance(v, Weak) for v in values):
+        return _by_python(frame, python, values, node)
+    signature = _matching(frame, overloads, given, node)
+    return POISON if signature is None else _built(frame, intrinsic, signature, given, node)
+
+
+def _by_python(frame: Frame, function: Callable[..., Any], values: list[Value], node: ast.Call) -> Value:
+    numbers = [v.value for v in values if isinstance(v, Weak)]
+    if function in (math.isnan, math.isinf, math.isfinite):
+        return frame.host(function(*numbers), node)
+    try:
+        result = weak.evaluate(function, *numbers)
+    except weak.WeakError as error:
+        return frame.error(node, str(error))
+    # trunc of a float stays float in the language.
+    return Weak(float(result))
+
+
+def _matching(frame: Frame, overloads: tuple[Signature, ...], given: Given, node: ast.Call) -> Signature | None:
+    """The overload whose constants are those given."""
+    for signature in overloads:
+        if all(_constant_fits(p.form, given[p.name][0]) for p in signature.parameters if p.name in given):
+            return signature
+    for parameter in overloads[0].parameters:
+        if isinstance(parameter.form, OneOf | AnyText) and parameter.name in given:
+            forms = [p.form for s in overloads for p in s.parameters if p.name == parameter.name]
+            choices = [repr(c) for f in forms if isinstance(f, OneOf) for c in f.choices]
+            takes = " or ".join(choices) if choices else "a constant string"
+            frame.error(given[parameter.name][1], f"`{parameter.name}` takes {takes}, known while the kernel is compiled")
+            return None
+    return None
+
+
+def _constant_fits(form: Form, value: Value) -> bool:
+    if isinstance(form, OneOf):
+        return any(type(c) is type(constant_of(value)) and c == constant_of(value) for c in form.choices)
+    if isinstance(form, AnyText):
+        return isinstance(constant_of(value), str)
+    return True
+
+
+def constant_of(value: Value) -> Any:
+    """What a value is known to be while the kernel is compiled; None if it is not."""
+    match value:
+        case Weak(number) | Runtime(ir.Const(number)):
+            return number
+        case Static(object):
+            return object
+        case _:
+            return None
+
+
+def _built(frame: Frame, intrinsic: Intrinsic, signature: Signature, given: Given, node: ast.Call) -> Value:
+    variable = variable_of(signature)
+    bound: dict[TypeVar, ScalarType] = {}
+    if variable is not None:
+        chosen = _bind(frame, intrinsic, variable, signature, given, node)
+        if chosen is None:
+            return POISON
+        bound[variable] = chosen
+    arguments: list[ir.Expr] = []
+    names: list[str] = []
+    constants: list[tuple[str, bool | int | str]] = []
+    for parameter in signature.parameters:
+        if isinstance(parameter.form, OneOf | AnyText):
+            value = constant_of(given[parameter.name][0]) if parameter.name in given else parameter.default
+            constants.append((parameter.name, value))
+            continue
+        argument = _argument(frame, parameter, bound, given, node)
+        if argument is None:
+            return POISON
+        arguments.append(argument)
+        names.append(parameter.name)
+    result = bound_result(signature.result, bound)
+    type = bound.get(variable) if variable is not None else None
+    return Runtime(
+        ir.IntrinsicCall(intrinsic, tuple(arguments), tuple(names), type, result, frame.span(node), tuple(constants))
+    )
+
+
+def _argument(
+    frame: Frame, parameter: Parameter, bound: dict[TypeVar, ScalarType], given: Given, node: ast.Call
+) -> ir.Expr | None:
+    type: Type
+    match parameter.form:
+        case TypeVar() as variable:
+            type = bound[variable]
+        case PointerTo(variable):
+            type = PointerType(bound[variable])
+        case form:
+            type = form  # type: ignore[assignment]
+    if parameter.name not in given:
+        assert isinstance(type, ScalarType)
+        return ir.Const(convert.fitted(parameter.default, type), type, frame.span(node))
+    value, place = given[parameter.name]
+    # CUDA's lane, delta and mask are unsigned, and indices are i32 here.
+    if type == U32 and type_of(value) == I32 and isinstance(value, Runtime):
+        return cast(value.expr, U32, frame.span(place))
+    return converted(frame, value, type, place, f"`{parameter.name}`")
+
+
+def _bind(
+    frame: Frame, intrinsic: Intrinsic, variable: TypeVar, signature: Signature, given: Given, node: ast.Call
+) -> ScalarType | None:
+    """The type that the TypeVar stands for: the arguments' common one, or the first that they convert to."""
+    allowed = constraints(variable)
+    wanted: ScalarType | None = None
+    weak_values: list[Value] = []
+    for parameter in signature.parameters:
+        if parameter.name not in given or parameter.form not in (variable, PointerTo(variable)):
+            continue
+        value, place = given[parameter.name]
+        if is_weak_value(value):
+            weak_values.append(value)
+            continue
+        type = type_of(value)
+        element = type.element if isinstance(type, PointerType) and isinstance(parameter.form, PointerTo) else type
+        if not isinstance(element, ScalarType):
+            frame.runtime(value, place)
+            frame.error(place, f"`{parameter.name}` takes {_either(allowed)}")
+            return None
+        joined = element if wanted is None or wanted == element else convert.common(wanted, element)
+        if joined is None:
+            frame.error(place, f"{wanted} and {element} have no common type", f"cast one: {wanted}(...) or {element}(...)")
+            return None
+        wanted = joined
+    if wanted is None:
+        wanted = _weak_default(weak_values, allowed)
+    chosen = _constraint(wanted, allowed)
+    if chosen is None:
+        place = next(p for n, (_, p) in given.items() if any(q.name == n and q.form == variable for q in signature.parameters))
+        hint = f"cast it: {allowed[0]}({frame.text(place)})"
+        frame.error(place, f"{frame.text(node.func)}() takes {_either(allowed)}, and this is {wanted}", hint)
+    return chosen
+
+
+def _weak_default(values: list[Value], allowed: tuple[ScalarType, ...]) -> ScalarType:
+    types = [weak_type(v) for v in values]  # type: ignore[arg-type]
+    default = max(types, key=lambda t: (t.is_float, t.default.bits)).default
+    return default if default in allowed else allowed[0]
+
+
+def _constraint(type: ScalarType, allowed: tuple[ScalarType, ...]) -> ScalarType | None:
+    if type in allowed:
+        return type
+    fitting = [a for a in allowed if convert.converts(type, a)]
+    if type.is_int and type.bits == 64:
+        # As `/` does: a 64-bit int becomes f64.
+        fitting = [a for a in fitting if a.bits == 64] or fitting
+    return fitting[0] if fitting else None
+
+
+def _either(types: tuple[ScalarType, ...]) -> str:
+    names = [str(t) for t in types]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

@@ -1,0 +1,229 @@
+"""Tests: what `if`, `while`, `and`, `or`, `not` and conditional expressions ask, and what is assigned when they say yes or no."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from kdsl.frontend.frame import ALL, Frame
+from kdsl.frontend.meet import converted, is_weak_value, meeting_type, mixed, scalar_as
+from kdsl.frontend.operators import COMPARE, compare, is_operand
+from kdsl.frontend.values import (
+    POISON,
+    Poison,
+    Runtime,
+    Static,
+    Tuple,
+    Value,
+    Weak,
+    WeakChoice,
+    WeakUnknown,
+    is_bool,
+    scalar_type,
+    type_of,
+    weak_type,
+)
+from kdsl.ir import nodes as ir
+from kdsl.lang.types import ScalarType, TupleType, boolean
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A bool expression (None for what is wrong), and the variables assigned where it is true and where it is false."""
+
+    expr: ir.Expr | None
+    when_true: int
+    when_false: int
+
+    @property
+    def constant(self) -> bool | None:
+        """Its value, where that is known."""
+        return bool(self.expr.value) if isinstance(self.expr, ir.Const) else None
+
+
+def test(frame: Frame, node: ast.expr) -> Test:
+    """A condition. The frame's assigned variables are those after it is evaluated, whatever it says."""
+    match node:
+        case ast.BoolOp(op=op, values=values):
+            result = test(frame, values[0])
+            for value in values[1:]:
+                result = _and(frame, result, value, node) if isinstance(op, ast.And) else _or(frame, result, value, node)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            inner = test(frame, operand)
+            result = Test(_not(inner.expr, frame, node), inner.when_false, inner.when_true)
+        case _:
+            expr = as_test(frame, frame.value(node), node)
+            bound = frame.bound
+            match expr:
+                case ir.Const(True):
+                    result = Test(expr, bound, ALL)
+                case ir.Const(False):
+                    result = Test(expr, ALL, bound)
+                case _:
+                    result = Test(expr, bound, bound)
+    frame.bound = result.when_true & result.when_false
+    return result
+
+
+def _and(frame: Frame, left: Test, right_node: ast.expr, node: ast.expr) -> Test:
+    frame.bound = left.when_true
+    right = test(frame, right_node)
+    expr = _logical(frame, ir.LogicalOp.AND, left.expr, right.expr, node)
+    return Test(expr, right.when_true, left.when_false & right.when_false)
+
+
+def _or(frame: Frame, left: Test, right_node: ast.expr, node: ast.expr) -> Test:
+    frame.bound = left.when_false
+    right = test(frame, right_node)
+    expr = _logical(frame, ir.LogicalOp.OR, left.expr, right.expr, node)
+    return Test(expr, left.when_true & right.when_true, right.when_false)
+
+
+def _logical(
+    frame: Frame, op: ir.LogicalOp, left: ir.Expr | None, right: ir.Expr | None, node: ast.expr
+) -> ir.Expr | None:
+    if left is None or right is None:
+        return None
+    if isinstance(left, ir.Const):
+        return right if left.value is (op is ir.LogicalOp.AND) else left
+    return ir.Logical(op, left, right, boolean, frame.span(node))
+
+
+def _not(expr: ir.Expr | None, frame: Frame, node: ast.expr) -> ir.Expr | None:
+    if expr is None:
+        return None
+    if isinstance(expr, ir.Const):
+        return ir.Const(not expr.value, boolean, frame.span(node))
+    return ir.Unary(ir.UnaryOp.NOT, expr, boolean, frame.span(node))
+
+
+def as_test(frame: Frame, value: Value, node: ast.expr) -> ir.Expr | None:
+    """A bool, or an int that is tested for not being 0."""
+    match value:
+        case Poison():
+            return None
+        case Weak(number) if isinstance(number, int):
+            return ir.Const(number != 0, boolean, frame.span(node))
+        case Static(None):
+            return ir.Const(False, boolean, frame.span(node))
+        case WeakUnknown(type) if not type.is_float:
+            return ir.Compare(
+                ir.CompareOp.NE, ir.Const(1, type.default, frame.span(node)), ir.Const(0, type.default, frame.span(node)),
+                boolean, frame.span(node),
+            )  # fmt: skip
+    if not is_operand(frame, value, node, "a test"):
+        return None
+    expr = frame.runtime(value, node)
+    if expr is None:
+        return None
+    type = expr.type
+    assert isinstance(type, ScalarType)
+    if type.is_float:
+        frame.error(node, f"this is {type}; a test takes a bool or an int", f"say what is tested: {frame.text(node)} != 0.0")
+        return None
+    if is_bool(Runtime(expr)):
+        return expr
+    return ir.Compare(ir.CompareOp.NE, expr, ir.Const(0, type, frame.span(node)), boolean, frame.span(node))
+
+
+def bool_op(frame: Frame, node: ast.expr) -> Value:
+    """`and`, `or`, `not` as a value: a bool."""
+    expr = test(frame, node).expr
+    return POISON if expr is None else Runtime(expr)
+
+
+def comparison(frame: Frame, node: ast.Compare) -> Value:
+    """``a < b <= c``: each operand is evaluated once, and none after the first comparison that is false."""
+    left_node, left = node.left, frame.value(node.left)
+    result: ir.Expr | None = None
+    wrong = False
+    assigned = frame.bound
+    for i, (op, right_node) in enumerate(zip(node.ops, node.comparators, strict=True)):
+        if type(op) not in COMPARE:
+            from kdsl.frontend.syntax import refuse_comparison  # only for an error
+
+            return refuse_comparison(frame, op, node)
+        right = frame.value(right_node)
+        if i == 0:
+            assigned = frame.bound
+        right, again = _kept(frame, right, right_node) if i + 1 < len(node.ops) else (right, right)
+        one = compare(frame, COMPARE[type(op)], left, right, node, (left_node, right_node))
+        if isinstance(one, Runtime):
+            result = one.expr if result is None else _logical(frame, ir.LogicalOp.AND, result, one.expr, node)
+        else:
+            wrong = True
+        left_node, left = right_node, again
+    frame.bound = assigned
+    return POISON if wrong or result is None else Runtime(result)
+
+
+def _kept(frame: Frame, value: Value, node: ast.expr) -> tuple[Value, Value]:
+    """The middle of a chained comparison: evaluated at its first use."""
+    if not isinstance(value, Runtime):
+        return value, value
+    first, second = frame.once(value.expr, "compared")
+    return Runtime(first), Runtime(second)
+
+
+def conditional(frame: Frame, node: ast.IfExp) -> Value:
+    """``then if test else orelse``."""
+    asked = test(frame, node.test)
+    frame.bound = asked.when_true
+    then = frame.value(node.body)
+    after_then, frame.bound = frame.bound, asked.when_false
+    orelse = frame.value(node.orelse)
+    frame.bound &= after_then
+    if asked.expr is None or isinstance(then, Poison) or isinstance(orelse, Poison):
+        # Inference may know one arm before the other.
+        return _known(then, orelse) if frame.quiet else POISON
+    return choose(frame, asked, then, orelse, node, (node.body, node.orelse))
+
+
+def _known(a: Value, b: Value) -> Value:
+    return b if isinstance(a, Poison) else a if isinstance(b, Poison) else POISON
+
+
+def choose(
+    frame: Frame, asked: Test, then: Value, orelse: Value, node: ast.expr, places: tuple[ast.expr, ast.expr]
+) -> Value:
+    """One of two values, in the type in which they meet; of two literals, a literal again."""
+    assert asked.expr is not None
+    if isinstance(then, Weak | WeakUnknown | WeakChoice) and isinstance(orelse, Weak | WeakUnknown | WeakChoice):
+        if asked.constant is not None:
+            return then if asked.constant else orelse
+        if isinstance(then, WeakUnknown) or isinstance(orelse, WeakUnknown):
+            from kdsl.frontend.values import wider_weak
+
+            return WeakUnknown(wider_weak(weak_type(then), weak_type(orelse)))
+        return WeakChoice(asked.expr, then, orelse)
+    if isinstance(then, Static) and isinstance(orelse, Static) and asked.constant is not None:
+        return then if asked.constant else orelse
+    scalars = all(is_weak_value(v) or scalar_type(v) is not None for v in (then, orelse))
+    if scalars:
+        type = meeting_type(then, orelse, widen=False)
+        if type is None:
+            return frame.error(node, *mixed(frame, then, orelse, *places))
+        a, b = scalar_as(frame, then, type, places[0]), scalar_as(frame, orelse, type, places[1])
+        return POISON if a is None or b is None else Runtime(ir.Conditional(asked.expr, a, b, type, frame.span(node)))
+    return _choose_other(frame, asked.expr, then, orelse, node, places)
+
+
+def _choose_other(
+    frame: Frame, asked: ir.Expr, then: Value, orelse: Value, node: ast.expr, places: tuple[ast.expr, ast.expr]
+) -> Value:
+    """One of two tuples or pointers of one type."""
+    if isinstance(then, Tuple) and isinstance(orelse, Runtime) and isinstance(orelse.type, TupleType):
+        a, b = converted(frame, then, orelse.type, places[0], "the other arm"), orelse.expr
+    else:
+        first, b = frame.runtime(then, places[0]), frame.runtime(orelse, places[1])
+        if first is None or b is None:
+            return POISON
+        a = first
+        if a.type != b.type:
+            if isinstance(orelse, Tuple):
+                b = converted(frame, orelse, a.type, places[1], "the other arm")
+            else:
+                return frame.error(node, f"the two arms are {type_of(then)} and {type_of(orelse)}")
+    if a is None or b is None:
+        return POISON
+    return Runtime(ir.Conditional(asked, a, b, a.type, frame.span(node)))

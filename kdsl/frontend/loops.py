@@ -1,0 +1,211 @@
+"""`for` and `while`, and what is assigned after them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from kdsl.frontend import convert
+from kdsl.frontend.assign import conflict, kept, store
+from kdsl.frontend.frame import ALL, Frame, Loop
+from kdsl.frontend.logic import test
+from kdsl.frontend.meet import converted
+from kdsl.frontend.memory import constant_int, elements
+from kdsl.frontend.values import (
+    POISON,
+    Lattice,
+    Poison,
+    Range,
+    Value,
+    WeakType,
+    describe,
+    is_weak,
+    join,
+    scalar_type,
+    type_of,
+    wider_weak,
+)
+from kdsl.ir import nodes as ir
+from kdsl.lang.types import ArrayType, PointerType, ScalarType
+
+Body = Callable[[Frame, list[ast.stmt]], tuple[ir.Stmt, ...]]
+# All copies of unrolled bodies in a kernel: more would take the compiler minutes.
+LARGEST_COPIES = 4096
+
+
+def while_(frame: Frame, node: ast.While, block: Body) -> None:
+    asked = test(frame, node.test)
+    loop = Loop()
+    frame.loops.append(loop)
+    frame.bound = asked.when_true
+    body = block(frame, node.body)
+    frame.loops.pop()
+    frame.bound = asked.when_false
+    orelse = block(frame, node.orelse)
+    frame.bound &= loop.breaks
+    if asked.expr is not None:
+        frame.emit(ir.While(asked.expr, body, orelse, frame.span(node)))
+
+
+def for_(frame: Frame, node: ast.For, block: Body) -> None:
+    value = frame.value(node.iter)
+    if isinstance(value, Range):
+        _for_range(frame, node, value, block)
+        return
+    parts = elements(frame, kept(frame, value, node.iter), node.iter)
+    if parts is None:
+        if not isinstance(value, Poison):
+            _refuse_iterable(frame, value, node)
+        # Its body is checked all the same, as far as it does not depend on what is wrong.
+        parts = (POISON,)
+    _for_tuple(frame, node, parts, block)
+
+
+def _refuse_iterable(frame: Frame, value: Value, node: ast.For) -> None:
+    name = frame.text(node.iter)
+    type = type_of(value)
+    if isinstance(type, ArrayType):
+        frame.error(node.iter, "a `for` runs over range(), static_range() or a tuple, not over an array", f"for i in range({name}.shape[0]): x = {name}[i]")
+    elif isinstance(type, PointerType):
+        frame.error(node.iter, "a `for` runs over range(), static_range() or a tuple, not over a pointer", f"for i in range(n): x = {name}[i]")
+    elif isinstance(type, ScalarType | WeakType):
+        frame.error(node.iter, f"a `for` runs over range(), static_range() or a tuple, and this is {describe(type)}", f"range({name})")
+    else:
+        frame.error(node.iter, "a `for` runs over range(), static_range() or a tuple")
+
+
+def range_type(value: Range) -> Lattice | None:
+    """The type of a range's variable: that in which start, stop and step meet; None if they do not."""
+    parts = (value.start, value.stop, value.step)
+    strong = [convert.widened(t) for t in map(scalar_type, parts) if t is not None]
+    if not strong:
+        weak = [t for t in map(type_of, parts) if isinstance(t, WeakType)]
+        result = weak[0]
+        for type in weak[1:]:
+            result = wider_weak(result, type)
+        return result
+    met: ScalarType | None = strong[0]
+    for one in strong[1:]:
+        met = convert.common(met, one) if met is not None else None
+    return met
+
+
+def _for_range(frame: Frame, node: ast.For, value: Range, block: Body) -> None:
+    before = frame.bound
+    target = _range_variable(frame, node, value)
+    loop = Loop()
+    frame.loops.append(loop)
+    parts = _range_parts(frame, node, value, target.type) if target is not None else None
+    body = block(frame, node.body)
+    frame.loops.pop()
+    runs = _runs_at_least_once(value)
+    frame.bound = (frame.bound & loop.continues) if runs else before
+    orelse = block(frame, node.orelse)
+    frame.bound &= loop.breaks
+    if target is not None and parts is not None:
+        frame.emit(ir.ForRange(target, *parts, body, orelse, frame.span(node)))
+
+
+def _range_variable(frame: Frame, node: ast.For, value: Range) -> ir.Local | None:
+    if not isinstance(node.target, ast.Name):
+        frame.error(node.target, "the variable of a range() loop is a plain name", "for i in range(n): ...")
+        return None
+    name = node.target.id
+    frame.bound |= frame.scope.bits[name]
+    local = frame.locals.get(name)
+    got = range_type(value)
+    if got is None:
+        types = [str(t) for t in map(scalar_type, (value.start, value.stop, value.step)) if t is not None]
+        frame.error(node.iter, f"{' and '.join(dict.fromkeys(types))} have no common type", "cast one of them")
+        return None
+    if local is None:
+        return None
+    if isinstance(local.type, ScalarType) and local.type.is_int:
+        if got == local.type or (is_weak(got) and join(got, local.type) == local.type):
+            return local
+        if name in frame.declared and isinstance(got, ScalarType) and convert.converts(got, local.type):
+            return local
+    conflict(frame, node.target, got, local.type, node.iter)
+    return None
+
+
+def _range_parts(frame: Frame, node: ast.For, value: Range, type: object) -> tuple[ir.Expr, ir.Expr, ir.Expr] | None:
+    assert isinstance(type, ScalarType) and isinstance(node.iter, ast.Call)
+    arguments = node.iter.args
+    places = [node.iter, *arguments, node.iter] if len(arguments) == 1 else [*arguments, node.iter][:3]
+    parts = []
+    for part, place in zip((value.start, value.stop, value.step), places, strict=True):
+        own = scalar_type(part)
+        if own is not None and not convert.converts(own, type):
+            # Only a bool or a narrower int comes here, and both widen.
+            parts.append(ir.Cast(part.expr, type, frame.span(place)))  # type: ignore[union-attr]
+        else:
+            parts.append(converted(frame, part, type, place, "range()"))
+    a, b, c = parts
+    return None if a is None or b is None or c is None else (a, b, c)
+
+
+def _runs_at_least_once(value: Range) -> bool:
+    numbers = [constant_int(p) for p in (value.start, value.stop, value.step)]
+    start, stop, step = numbers
+    return start is not None and stop is not None and bool(step) and len(range(start, stop, step or 1)) > 0
+
+
+def _for_tuple(frame: Frame, node: ast.For, parts: tuple[Value, ...], block: Body) -> None:
+    frame.session.copies += len(parts)
+    if frame.session.copies > LARGEST_COPIES:
+        frame.error(node.iter, f"unrolled loops would make more than {LARGEST_COPIES} copies of their bodies", "write range()")
+        return
+    loop = Loop()
+    frame.loops.append(loop)
+    bodies = []
+    for part in parts:
+        with frame.block() as built:
+            bind_copy(frame, node.target, part)
+            _store_others(frame, node, node.target, part)
+            built += block(frame, node.body)
+        bodies.append(tuple(built))
+        frame.bound &= loop.continues
+        loop.continues = ALL
+    frame.loops.pop()
+    for name in _names(node.target) & frame.scope.copied:
+        frame.copies.pop(name, None)
+    orelse = block(frame, node.orelse)
+    frame.bound &= loop.breaks
+    frame.emit(ir.Unrolled(tuple(bodies), orelse, frame.span(node)))
+
+
+def _names(target: ast.expr) -> set[str]:
+    return {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+
+
+def bind_copy(frame: Frame, target: ast.expr, value: Value) -> None:
+    """Set the variables of a loop over a tuple for one copy of its body."""
+    match target:
+        case ast.Name(id=name) if name in frame.scope.copied:
+            frame.copies[name] = value
+        case ast.Tuple(elts=targets) | ast.List(elts=targets):
+            parts = elements(frame, value, target)
+            if parts is None or len(parts) != len(targets):
+                parts = (POISON,) * len(targets)
+            for one, part in zip(targets, parts, strict=True):
+                bind_copy(frame, one, part)
+
+
+def _store_others(frame: Frame, node: ast.For, target: ast.expr, value: Value) -> None:
+    """Assign those of the loop's variables that are ordinary ones."""
+    match target:
+        case ast.Name(id=name):
+            if name not in frame.scope.copied:
+                store(frame, target, value, node.iter, node)
+        case ast.Tuple(elts=targets) | ast.List(elts=targets):
+            parts = elements(frame, value, node.iter)
+            if parts is None or len(parts) != len(targets):
+                if not isinstance(value, Poison):
+                    count = "no tuple" if parts is None else f"{len(parts)} values"
+                    frame.error(target, f"{count} cannot be unpacked to {len(targets)} names")
+                parts = (POISON,) * len(targets)
+            for one, part in zip(targets, parts, strict=True):
+                _store_others(frame, node, one, part)
+        case _:
+            frame.error(target, "the variable of a `for` is a name")

@@ -1,0 +1,122 @@
+"""Two values meet in one type: operands of an operator, arms of a conditional; and a value where a type is wanted."""
+
+from __future__ import annotations
+
+import ast
+
+from kdsl.frontend import convert
+from kdsl.frontend.frame import Frame
+from kdsl.frontend.values import (
+    AnyWeak,
+    Poison,
+    Runtime,
+    Tuple,
+    Value,
+    Weak,
+    WeakChoice,
+    WeakUnknown,
+    describe,
+    type_of,
+    weak_meets,
+    weak_type,
+)
+from kdsl.ir import nodes as ir
+from kdsl.lang.types import F32, ScalarType, TupleType, Type
+from kdsl.source import Span
+
+
+def cast(expr: ir.Expr, type: ScalarType, span: Span) -> ir.Expr:
+    """A conversion of a scalar, done at once for a constant."""
+    if expr.type == type:
+        return expr
+    if isinstance(expr, ir.Const):
+        try:
+            return ir.Const(convert.cast_constant(expr.value, type), type, span)
+        except convert.DoesNotFit:
+            pass
+    return ir.Cast(expr, type, span)
+
+
+def meeting_type(left: Value, right: Value, *, widen: bool = True) -> ScalarType | None:
+    """The type in which two scalars (not both literals) meet; None if a cast must say, or one is no scalar.
+
+    ``widen`` as arithmetic does; a choice between two values of one type keeps it.
+    """
+    a, b = type_of(left), type_of(right)
+    if isinstance(a, ScalarType) and isinstance(b, ScalarType):
+        return a if a == b and not widen else convert.common(a, b)
+    strong, weak = (a, right) if isinstance(a, ScalarType) else (b, left)
+    if not isinstance(strong, ScalarType) or not isinstance(weak, Weak | WeakUnknown | WeakChoice):
+        return None
+    kind = weak_type(weak)
+    if not widen and strong.is_int and not kind.is_float:
+        return strong
+    wide = convert.widened(strong)
+    return wide if weak_meets(kind, wide) else F32
+
+
+def scalar_as(frame: Frame, value: Value, type: ScalarType, node: ast.expr) -> ir.Expr | None:
+    """A scalar converted to the type in which it meets another; None (reported) for a literal that does not fit."""
+    match value:
+        case Runtime(expr):
+            return cast(expr, type, frame.span(node))
+        case Weak(number) if isinstance(number, int) and type.is_float:
+            return frame.literal(Weak(number), type, node)
+        case Weak() | WeakUnknown() | WeakChoice():
+            return frame.literal(value, type, node)
+    return None
+
+
+def converted(frame: Frame, value: Value, type: Type, node: ast.expr, what: str) -> ir.Expr | None:
+    """A value as what is stored, passed or returned: only conversions that need no cast. ``what`` takes it, in an error."""
+    match value, type:
+        case Poison(), _:
+            return None
+        case (Weak() | WeakUnknown() | WeakChoice()), ScalarType():
+            return frame.literal(value, type, node)
+        case Tuple(elements), TupleType(types) if len(elements) == len(types):
+            parts = [converted(frame, e, t, _part(node, i), what) for i, (e, t) in enumerate(zip(elements, types, strict=True))]
+            if None in parts:
+                return None
+            return ir.TupleExpr(tuple(p for p in parts if p is not None), type, frame.span(node))
+    expr = frame.runtime(value, node)
+    if expr is None or expr.type == type:
+        return expr
+    source = expr.type
+    if isinstance(source, ScalarType) and isinstance(type, ScalarType):
+        if convert.converts(source, type):
+            return cast(expr, type, frame.span(node))
+        frame.error(node, f"this is {source}, but {what} takes {type}", f"cast it: {type}({frame.text(node)})")
+        return None
+    frame.error(node, f"this is {describe(source)}, but {what} takes {describe(type)}")
+    return None
+
+
+def _part(node: ast.expr, index: int) -> ast.expr:
+    return node.elts[index] if isinstance(node, ast.Tuple) and index < len(node.elts) else node
+
+
+def mixed(frame: Frame, left: Value, right: Value, left_node: ast.expr, right_node: ast.expr) -> tuple[str, str | None]:
+    """Message and hint for two scalars that have no common type."""
+    a, b = type_of(left), type_of(right)
+    x, y = frame.text(left_node), frame.text(right_node)
+    if isinstance(a, ScalarType) and isinstance(b, ScalarType):
+        if a.is_float:
+            return f"{a} and {b} have no common type", f"cast both: f32({x}) and f32({y})"
+        c, d = convert.widened(a), convert.widened(b)
+        return f"{a} and {b} have no common type", f"cast one: {d}({x}) or {c}({y})"
+    return f"{named(a)} and {named(b)} have no common type", None
+
+
+def named(type: object) -> str:
+    """A type in an error, where None is what is not a value at all."""
+    return "this" if type is None else describe(type)  # type: ignore[arg-type]
+
+
+def is_weak_value(value: Value) -> bool:
+    return isinstance(value, Weak | WeakUnknown | WeakChoice)
+
+
+def meet_weak(value: AnyWeak) -> ScalarType:
+    """The type of a literal that meets nothing."""
+    return weak_type(value).default

@@ -1,0 +1,268 @@
+"""Elements and attributes: `a[i]`, `t[0]`, `a.shape`, `module.name`."""
+
+from __future__ import annotations
+
+import ast
+import enum
+
+from kdsl.frontend.captures import has_attributes
+from kdsl.frontend.frame import Frame, describe_object
+from kdsl.frontend.operators import BinaryOp
+from kdsl.frontend.values import (
+    POISON,
+    Poison,
+    Range,
+    Runtime,
+    Static,
+    Tuple,
+    Value,
+    Weak,
+    describe,
+    type_of,
+)
+from kdsl.ir import nodes as ir
+from kdsl.lang.types import I32, ArrayType, PointerType, ScalarType, Space, TupleType
+
+
+def subscript(frame: Frame, node: ast.Subscript) -> Value:
+    """``base[index]`` as a value."""
+    base = frame.value(node.value)
+    match base:
+        case Poison():
+            frame.value(node.slice) if not isinstance(node.slice, ast.Slice) else None
+            return POISON
+        case _ if _is_tuple(base):
+            return _tuple_element(frame, base, node)
+        case Static(object):
+            return frame.error(node.value, f"{describe_object(object, frame.text(node.value))} cannot be indexed", _static_hint(object))
+    address = element_address(frame, base, node)
+    if address is None:
+        return POISON
+    return Runtime(ir.Load(address, address.type.element, frame.span(node)))
+
+
+def _is_tuple(value: Value) -> bool:
+    return isinstance(value, Tuple) or (isinstance(value, Runtime) and isinstance(value.type, TupleType))
+
+
+def _static_hint(value: object) -> str | None:
+    if type(value).__name__ in ("ndarray", "list", "dict", "DeviceArray"):
+        return "pass it to the kernel as a parameter"
+    return None
+
+
+def elements(frame: Frame, value: Value, node: ast.expr) -> tuple[Value, ...] | None:
+    """The elements of a tuple value; None if it is none."""
+    if isinstance(value, Tuple):
+        return value.elements
+    if isinstance(value, Runtime) and isinstance(value.type, TupleType):
+        if isinstance(value.expr, ir.TupleExpr):
+            return tuple(Runtime(e) for e in value.expr.elements)
+        span = frame.span(node)
+        first, again = frame.once(value.expr, "elements")
+        return tuple(
+            Runtime(ir.TupleElement(again if i else first, i, t, span)) for i, t in enumerate(value.type.elements)
+        )
+    return None
+
+
+def _tuple_element(frame: Frame, base: Value, node: ast.Subscript) -> Value:
+    types = base.elements if isinstance(base, Tuple) else base.type.elements  # type: ignore[union-attr]
+    if isinstance(node.slice, ast.Slice):
+        return frame.error(node.slice, "a kernel has no slices", "take each element: t[0], t[1]")
+    index = constant_int(frame.value(node.slice))
+    if index is None:
+        return frame.error(node.slice, "a tuple is indexed with a constant", "local.array(n, dtype) is indexed at run time")
+    if not -len(types) <= index < len(types):
+        return frame.error(node.slice, f"index {index} is out of range: the tuple has {len(types)} elements")
+    if isinstance(base, Tuple):
+        return base.elements[index]
+    assert isinstance(base, Runtime)
+    if isinstance(base.expr, ir.TupleExpr):
+        return Runtime(base.expr.elements[index])
+    index %= len(types)
+    return Runtime(ir.TupleElement(base.expr, index, types[index], frame.span(node)))  # type: ignore[arg-type]
+
+
+def constant_int(value: Value) -> int | None:
+    """The int that a value is known to be."""
+    match value:
+        case Weak(int(number)):
+            return number
+        case Runtime(ir.Const(int(number), ScalarType() as type)) if type.is_int:
+            return int(number)
+        case _:
+            return None
+
+
+def element_address(frame: Frame, base: Value, node: ast.Subscript) -> ir.ElementAddress | None:
+    """The address of ``base[index]``, where base is a pointer or array; None (reported) if it is neither."""
+    if isinstance(node.slice, ast.Slice) or (
+        isinstance(node.slice, ast.Tuple) and any(isinstance(e, ast.Slice) for e in node.slice.elts)
+    ):
+        frame.error(node.slice, "a kernel has no slices", "loop over the indices")
+        return None
+    places: tuple[ast.expr, ...]
+    if isinstance(node.slice, ast.Tuple):
+        places = tuple(node.slice.elts)
+        values: tuple[Value, ...] = tuple(frame.value(e) for e in places)
+    else:
+        value = frame.value(node.slice)
+        values = elements(frame, value, node.slice) or (value,)
+        places = tuple(node.slice for _ in values)
+    return address_of(frame, base, node.value, values, places, node)
+
+
+def address_of(
+    frame: Frame,
+    base: Value,
+    base_node: ast.expr,
+    values: tuple[Value, ...],
+    places: tuple[ast.expr, ...],
+    node: ast.expr,
+) -> ir.ElementAddress | None:
+    """The address of an element; atomics come here with their index argument."""
+    if isinstance(base, Poison):
+        return None
+    type = base.expr.type if isinstance(base, Runtime) else None
+    if not isinstance(type, PointerType | ArrayType):
+        what = describe_object(base.object, frame.text(base_node)) if isinstance(base, Static) else _kind(base)
+        frame.error(base_node, f"{what} cannot be indexed", _static_hint(getattr(base, "object", None)))
+        return None
+    assert isinstance(base, Runtime)
+    ndim = type.ndim if isinstance(type, ArrayType) else 1
+    if len(values) != ndim:
+        dimensions = "1 dimension" if ndim == 1 else f"{ndim} dimensions"
+        name = frame.text(base_node)
+        indices = ", ".join("ijkl"[:ndim])
+        frame.error(node, f"`{name}` has {dimensions}, and this is {_count(len(values))}", f"write {name}[{indices}]")
+        return None
+    indices = [_index(frame, v, p, type, axis, base_node) for axis, (v, p) in enumerate(zip(values, places, strict=True))]
+    if None in indices:
+        return None
+    pointer = PointerType(type.element, type.space)
+    return ir.ElementAddress(base.expr, tuple(i for i in indices if i is not None), pointer, frame.span(node))
+
+
+def _count(n: int) -> str:
+    return "1 index" if n == 1 else f"{n} indices"
+
+
+def _kind(value: Value) -> str:
+    type = type_of(value)
+    return "a range" if isinstance(value, Range) else "this" if type is None else describe(type)
+
+
+def _index(
+    frame: Frame, value: Value, node: ast.expr, base: PointerType | ArrayType, axis: int, base_node: ast.expr
+) -> ir.Expr | None:
+    number = constant_int(value)
+    name = frame.text(base_node)
+    if number is not None and isinstance(base, ArrayType):
+        if number < 0:
+            end = f"{base.shape[axis]}" if base.shape else f"{name}.shape[{axis}]"
+            frame.error(node, f"a negative index does not count from the end: `{name}` would be read before its start", f"write {name}[{end} - {-number}]" if base.ndim == 1 else f"write {end} - {-number}")  # fmt: skip
+            return None
+        if base.shape is not None and number >= base.shape[axis]:
+            frame.error(node, f"index {number} is out of range: `{name}` has {base.shape[axis]} elements along axis {axis}")
+            return None
+    if isinstance(value, Poison):
+        return None
+    expr = frame.runtime(value, node)
+    if expr is None:
+        return None
+    if isinstance(expr.type, ScalarType) and expr.type.is_int:
+        return expr
+    hint = f"cast it: i32({frame.text(node)})" if isinstance(expr.type, ScalarType) else None
+    frame.error(node, f"an index is an int, and this is {describe(expr.type)}", hint)
+    return None
+
+
+def attribute(frame: Frame, node: ast.Attribute) -> Value:
+    """``owner.name``: of an array its shape, size, ndim and dtype; of a Python object what it holds."""
+    owner = frame.value(node.value)
+    if isinstance(owner, Poison):
+        return POISON
+    if isinstance(owner, Static):
+        return _static_attribute(frame, owner.object, node)
+    type = type_of(owner)
+    if isinstance(type, ArrayType) and isinstance(owner, Runtime):
+        found = array_attribute(frame, owner.expr, type, node.attr, node)
+        if found is not None:
+            return found
+        return frame.error(node, f"an array has no attribute `{node.attr}` in a kernel", "it has shape, size, ndim and dtype")
+    name = frame.text(node.value)
+    if isinstance(type, PointerType):
+        hint = "pass the length as a parameter, or declare it as Array[T, ndim]" if node.attr in ("shape", "size", "ndim") else None
+        return frame.error(node, f"`{name}` is a Ptr, which has no attribute `{node.attr}`", hint)
+    return frame.error(node, f"`{name}` is {describe(type) if type else 'no object'}, which has no attribute `{node.attr}`")
+
+
+def _static_attribute(frame: Frame, owner: object, node: ast.Attribute) -> Value:
+    name = frame.text(node.value)
+    if isinstance(owner, enum.Enum) and node.attr == "value":
+        return frame.host(owner.value, node)
+    if not has_attributes(owner):
+        return frame.error(
+            node, f"{describe_object(owner, name)} has no attributes in a kernel", _static_hint(owner)
+        )
+    try:
+        value = frame.session.captures.attribute(owner, node.attr)
+    except (AttributeError, ImportError):
+        kind = "module" if type(owner).__name__ == "module" else type(owner).__name__
+        return frame.error(node, f"the {kind} `{name}` has no attribute `{node.attr}`", _similar(owner, node.attr))
+    return frame.host(value, node)
+
+
+def _similar(owner: object, name: str) -> str | None:
+    import difflib  # start-up cost: only for an error
+
+    close = difflib.get_close_matches(name, dir(owner), n=1)
+    return f"did you mean `{close[0]}`?" if close else None
+
+
+def array_attribute(frame: Frame, array: ir.Expr, type: ArrayType, name: str, node: ast.expr) -> Value | None:
+    """An array's attribute; None if it has none of that name."""
+    match name:
+        case "shape":
+            return Tuple(tuple(extent(frame, array, type, axis, node) for axis in range(type.ndim)))
+        case "ndim":
+            return Weak(type.ndim)
+        case "dtype":
+            return Static(type.element)
+        case "size":
+            return _size(frame, array, type, node)
+    return None
+
+
+def extent(frame: Frame, array: ir.Expr, type: ArrayType, axis: int, node: ast.expr) -> Value:
+    """``array.shape[axis]``: a constant where the shape is known."""
+    if type.shape is not None:
+        return Weak(type.shape[axis])
+    return Runtime(ir.Extent(array, axis, type.index or I32, frame.span(node)))
+
+
+def _size(frame: Frame, array: ir.Expr, type: ArrayType, node: ast.expr) -> Value:
+    extents = [extent(frame, array, type, axis, node) for axis in range(type.ndim)]
+    if type.shape is not None:
+        total = 1
+        for n in type.shape:
+            total *= n
+        return Weak(total)
+    index = type.index or I32
+    product = extents[0].expr  # type: ignore[union-attr]
+    for e in extents[1:]:
+        product = ir.Binary(BinaryOp.MUL, product, e.expr, index, frame.span(node))  # type: ignore[union-attr]
+    return Runtime(product)
+
+
+def array_of(
+    frame: Frame, shape: tuple[int, ...], element: ScalarType, space: Space, name: str, node: ast.expr
+) -> Runtime:
+    """A new shared or local array; one for each place in the source, function instance and element type."""
+    type = ArrayType(element, len(shape), space, shape)
+    arrays = frame.session.arrays
+    uid = arrays.setdefault((id(frame.scope), frame.name, node.lineno, node.col_offset, type), frame.session.first_array + len(arrays) + 1)
+    if space is Space.SHARED:
+        return Runtime(ir.SharedArray(uid, name, type, frame.span(node)))
+    return Runtime(ir.LocalArray(uid, name, type, frame.span(node)))

@@ -1,0 +1,302 @@
+"""Which names a function binds, where, and what each binding depends on; and the names that PTX can hold.
+
+Only the AST is read here. A `Scope` serves every typed instance of its function.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+from kdsl.source import FunctionNode
+
+RETURN = "return"
+"""The name under which a function's results are inferred; Python allows no variable of that name."""
+
+
+class How(Enum):
+    """What binds a name."""
+
+    ASSIGN = "assignment"
+    AUGMENTED = "augmented assignment"
+    FOR = "for"
+    WALRUS = "walrus"
+    FUNCTION = "def"
+    RETURN = "return"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binding:
+    """One place that binds a name to (the part at ``path`` of) the value of an expression.
+
+    ``loops`` are the enclosing ``for`` statements that may be over tuples, outermost first. ``reads`` names what the
+    value depends on.
+    """
+
+    name: str
+    how: How
+    target: ast.expr | ast.stmt
+    value: ast.expr | None
+    path: tuple[int, ...]
+    statement: ast.stmt
+    loops: tuple[ast.For, ...]
+    reads: frozenset[str]
+
+
+@dataclass(slots=True)
+class Bindings:
+    """What the walk over a function finds."""
+
+    by_name: dict[str, list[Binding]] = field(default_factory=dict)
+    declared: dict[str, ast.AnnAssign] = field(default_factory=dict)
+    functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
+    loads: set[str] = field(default_factory=set)
+    outside: set[str] = field(default_factory=set)
+    """Names read where no tuple loop binds them."""
+
+
+class Scope:
+    """The names of one function."""
+
+    def __init__(self, node: FunctionNode) -> None:
+        self.node = node
+        a = node.args
+        self.parameters: tuple[ast.arg, ...] = (*a.posonlyargs, *a.args, *a.kwonlyargs)
+        walk = _Walk()
+        if isinstance(node, ast.Lambda):
+            statement = ast.copy_location(ast.Return(node.body), node.body)
+            walk.statements([statement])
+            self.body: list[ast.stmt] = [statement]
+        else:
+            walk.statements(node.body)
+            self.body = node.body
+        self.bindings = walk.found.by_name
+        self.declared = walk.found.declared
+        self.functions = walk.found.functions
+        self.loads = walk.found.loads
+        names = {p.arg for p in self.parameters}
+        # A bit for each variable, for definite assignment.
+        self.bits: dict[str, int] = {n: 1 << i for i, n in enumerate({**dict.fromkeys(names), **self.bindings})}
+        self.copied: frozenset[str] = frozenset(
+            name
+            for name, found in self.bindings.items()
+            if name not in names
+            and name not in walk.found.outside
+            and all(b.how is How.FOR and not is_range(b.value) for b in found)
+        )
+        """Targets of loops over tuples that are read in those loops only: each copy of the body has its own."""
+
+    @cached_property
+    def free(self) -> frozenset[str]:
+        """Names that the function reads and does not bind."""
+        return frozenset(self.loads - self.bits.keys())
+
+    @cached_property
+    def components(self) -> list[list[str]]:
+        """The variables in groups that depend on each other in a circle, each group after those it depends on."""
+        reads = {name: {r for b in found for r in b.reads if r in self.bindings} for name, found in self.bindings.items()}
+        return list(_components(reads))
+
+
+class _Walk:
+    """Collects bindings in source order, without recursion over statements (an elif chain may be long)."""
+
+    def __init__(self) -> None:
+        self.found = Bindings()
+
+    def statements(self, body: list[ast.stmt]) -> None:
+        pending: list[tuple[ast.stmt, tuple[ast.For, ...]]] = [(s, ()) for s in reversed(body)]
+        while pending:
+            statement, loops = pending.pop()
+            blocks = self.statement(statement, loops)
+            for block, inner in reversed(blocks):
+                pending += [(s, inner) for s in reversed(block)]
+
+    def statement(self, s: ast.stmt, loops: tuple[ast.For, ...]) -> list[tuple[list[ast.stmt], tuple[ast.For, ...]]]:
+        match s:
+            case ast.Assign():
+                reads = self.expression(s.value, s, loops)
+                for target in s.targets:
+                    self.target(target, How.ASSIGN, s.value, (), s, loops, reads)
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                self.found.declared.setdefault(name, s)
+                reads = self.expression(s.value, s, loops) if s.value else frozenset()
+                if s.value:
+                    self.bind(name, How.ASSIGN, s.target, s.value, (), s, loops, reads)
+            case ast.AugAssign(target=ast.Name(id=name)):
+                self.load(name, loops)
+                reads = self.expression(s.value, s, loops) | {name}
+                self.bind(name, How.AUGMENTED, s.target, s.value, (), s, loops, reads)
+            case ast.For():
+                reads = self.expression(s.iter, s, loops)
+                inner = loops if is_range(s.iter) else (*loops, s)
+                self.target(s.target, How.FOR, s.iter, (), s, loops, reads)
+                return [(s.body, inner), (s.orelse, loops)]
+            case ast.While() | ast.If():
+                self.expression(s.test, s, loops)
+                return [(s.body, loops), (s.orelse, loops)]
+            case ast.Return(value=value):
+                reads = self.expression(value, s, loops) if value else frozenset()
+                self.bind(RETURN, How.RETURN, s, value, (), s, loops, reads)
+            case ast.FunctionDef():
+                free = Scope(s).free
+                for name in free:
+                    self.load(name, ())
+                for default in [*s.args.defaults, *(d for d in s.args.kw_defaults if d)]:
+                    self.expression(default, s, loops)
+                self.found.functions.setdefault(s.name, s)
+                self.bind(s.name, How.FUNCTION, s, None, (), s, loops, free)
+            case ast.ClassDef() | ast.AsyncFunctionDef():
+                pass
+            case _:
+                for child in ast.iter_child_nodes(s):
+                    if isinstance(child, ast.expr):
+                        self.expression(child, s, loops)
+        return []
+
+    def target(
+        self,
+        target: ast.expr,
+        how: How,
+        value: ast.expr,
+        path: tuple[int, ...],
+        statement: ast.stmt,
+        loops: tuple[ast.For, ...],
+        reads: frozenset[str],
+    ) -> None:
+        match target:
+            case ast.Name(id=name):
+                self.bind(name, how, target, value, path, statement, loops, reads)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                whole = value.elts if isinstance(value, ast.Tuple) and not path and how is How.ASSIGN else None
+                for i, part in enumerate(parts):
+                    if whole is not None and len(whole) == len(parts):
+                        # Each part of `a, b = b, a` depends on its own value alone.
+                        only = frozenset(_loads(whole[i]))
+                        self.target(part, how, whole[i], (), statement, loops, only)
+                    else:
+                        self.target(part, how, value, (*path, i), statement, loops, reads)
+            case _:
+                self.expression(target, statement, loops)
+
+    def bind(
+        self,
+        name: str,
+        how: How,
+        target: ast.expr | ast.stmt,
+        value: ast.expr | None,
+        path: tuple[int, ...],
+        statement: ast.stmt,
+        loops: tuple[ast.For, ...],
+        reads: frozenset[str],
+    ) -> None:
+        binding = Binding(name, how, target, value, path, statement, loops, reads)
+        self.found.by_name.setdefault(name, []).append(binding)
+
+    def load(self, name: str, loops: tuple[ast.For, ...]) -> None:
+        self.found.loads.add(name)
+        if not any(name in _names(loop.target) for loop in loops):
+            self.found.outside.add(name)
+
+    def expression(self, e: ast.expr, statement: ast.stmt, loops: tuple[ast.For, ...]) -> frozenset[str]:
+        """Note what an expression reads and binds; the names that it reads."""
+        reads = frozenset(_loads(e))
+        for name in reads:
+            self.load(name, loops)
+        for node in _walk(e):
+            if isinstance(node, ast.NamedExpr):
+                inner = frozenset(_loads(node.value))
+                self.bind(node.target.id, How.WALRUS, node.target, node.value, (), statement, loops, inner)
+        return reads
+
+
+def is_range(iterable: ast.expr | None) -> bool:
+    """Whether a ``for`` counts, by its spelling: all others may be over tuples."""
+    return isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name) and iterable.func.id == "range"
+
+
+def _walk(e: ast.expr) -> Iterator[ast.AST]:
+    """All nodes of an expression in evaluation order, but those inside of lambdas."""
+    pending: list[ast.AST] = [e]
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, ast.Lambda):
+            pending += reversed(list(ast.iter_child_nodes(node)))
+
+
+def _loads(e: ast.expr) -> Iterator[str]:
+    """The names that an expression reads, those that its lambdas capture included."""
+    for node in _walk(e):
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Load):
+                yield node.id
+        elif isinstance(node, ast.NamedExpr):
+            # Its value may be read again in the same expression.
+            yield node.target.id
+        elif isinstance(node, ast.Lambda):
+            yield from Scope(node).free
+
+
+def _names(target: ast.expr) -> set[str]:
+    return {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+
+
+def _components(graph: dict[str, set[str]]) -> Iterator[list[str]]:
+    """Tarjan's strongly connected components, callees first, without recursion; members in the graph's order."""
+    order = {name: i for i, name in enumerate(graph)}
+    number: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    on_stack: set[str] = set()
+    for root in graph:
+        if root in number:
+            continue
+        work: list[tuple[str, Iterator[str]]] = [(root, iter(()))]
+        while work:
+            name, children = work[-1]
+            if name not in number:
+                number[name] = low[name] = len(number)
+                stack.append(name)
+                on_stack.add(name)
+                children = iter(sorted(graph[name], key=order.__getitem__))
+                work[-1] = (name, children)
+            child = next(children, None)
+            if child is None:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[name])
+                if low[name] == number[name]:
+                    members = []
+                    while name not in members[-1:]:
+                        members.append(stack.pop())
+                    on_stack.difference_update(members)
+                    yield sorted(members, key=order.__getitem__)
+            elif child not in number:
+                work.append((child, iter(())))
+            elif child in on_stack:
+                low[name] = min(low[name], number[child])
+
+
+PTX_RESERVED = frozenset({"_", "WARP_SZ"})
+
+
+def mangle(name: str) -> str:
+    """A name that PTX can hold: ASCII, not ``_`` or ``WARP_SZ``, no dot. Different names stay different."""
+    escaped = "".join(c if c.isascii() and (c.isalnum() or c == "_") else f"_u{ord(c):x}_" for c in name)
+    if escaped in PTX_RESERVED:
+        return f"{escaped}_u"
+    return escaped if not escaped[:1].isdigit() else f"_{escaped}"
+
+
+def unique(name: str, taken: Iterable[str]) -> str:
+    """``name``, or ``name_2`` and so on if it is taken."""
+    used = set(taken)
+    count, candidate = 1, name
+    while candidate in used:
+        count += 1
+        candidate = f"{name}_{count}"
+    return candidate

@@ -1,0 +1,254 @@
+"""Operators: arithmetic, bits, comparison; which types they take and in which type they are done."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+
+from kdsl.frontend import convert, weak
+from kdsl.frontend.frame import Frame, describe_object
+from kdsl.frontend.meet import cast, is_weak_value, meeting_type, mixed, named, scalar_as
+from kdsl.frontend.values import (
+    POISON,
+    Poison,
+    Range,
+    Runtime,
+    Static,
+    Tuple,
+    Value,
+    Weak,
+    WeakChoice,
+    WeakUnknown,
+    is_bool,
+    scalar_type,
+    type_of,
+    weak_type,
+)
+from kdsl.ir import nodes as ir
+from kdsl.ir.nodes import BinaryOp, CompareOp, UnaryOp
+from kdsl.lang.types import F32, I32, Kind, PointerType, ScalarType, boolean
+
+BINARY: dict[type[ast.operator], BinaryOp] = {
+    ast.Add: BinaryOp.ADD,
+    ast.Sub: BinaryOp.SUB,
+    ast.Mult: BinaryOp.MUL,
+    ast.Div: BinaryOp.DIV,
+    ast.FloorDiv: BinaryOp.FLOORDIV,
+    ast.Mod: BinaryOp.MOD,
+    ast.Pow: BinaryOp.POW,
+    ast.BitAnd: BinaryOp.AND,
+    ast.BitOr: BinaryOp.OR,
+    ast.BitXor: BinaryOp.XOR,
+    ast.LShift: BinaryOp.SHL,
+    ast.RShift: BinaryOp.SHR,
+}
+COMPARE: dict[type[ast.cmpop], CompareOp] = {
+    ast.Eq: CompareOp.EQ,
+    ast.NotEq: CompareOp.NE,
+    ast.Lt: CompareOp.LT,
+    ast.LtE: CompareOp.LE,
+    ast.Gt: CompareOp.GT,
+    ast.GtE: CompareOp.GE,
+}
+BITWISE = frozenset({BinaryOp.AND, BinaryOp.OR, BinaryOp.XOR})
+SHIFTS = frozenset({BinaryOp.SHL, BinaryOp.SHR})
+CHOICES = frozenset({BinaryOp.MIN, BinaryOp.MAX})
+# On two constants of one int type; the others are left to LLVM.
+FOLDED: dict[BinaryOp, Callable[[int, int], int]] = {
+    BinaryOp.ADD: operator.add,
+    BinaryOp.SUB: operator.sub,
+    BinaryOp.MUL: operator.mul,
+    BinaryOp.AND: operator.and_,
+    BinaryOp.OR: operator.or_,
+    BinaryOp.XOR: operator.xor,
+    BinaryOp.MIN: min,
+    BinaryOp.MAX: max,
+}
+
+
+def binary(
+    frame: Frame, op: BinaryOp, left: Value, right: Value, node: ast.expr | ast.stmt, operands: tuple[ast.expr, ast.expr]
+) -> Value:
+    """``left op right``; ``operands`` are their places."""
+    if isinstance(left, Poison) or isinstance(right, Poison):
+        return POISON
+    left, right = _bool_number(left, right), _bool_number(right, left)
+    if is_weak_value(left) and is_weak_value(right):
+        return _weak_binary(frame, op, left, right, node, operands)
+    for value, place in zip((left, right), operands, strict=True):
+        if not is_operand(frame, value, place, f"`{op.value}`"):
+            return POISON
+    if op in SHIFTS:
+        return _shift(frame, op, left, right, node, operands)
+    if op in BITWISE and is_bool(left) and is_bool(right):
+        return _built(frame, op, left, right, boolean, node, operands)
+    type = meeting_type(left, right, widen=op not in CHOICES)
+    if type is None:
+        return frame.error(_place(frame, node), *mixed(frame, left, right, *operands))
+    if op in BITWISE and type.is_float:
+        return _no_bits(frame, op.value, type, node, operands)
+    if op is BinaryOp.DIV:
+        type = convert.true_division(type)
+    if op is BinaryOp.POW and type.is_int and isinstance(_number(right), int) and _number(right) < 0:  # type: ignore[operator]
+        return frame.error(operands[1], "an int has no negative power", f"write f32({frame.text(operands[0])}) ** ...")
+    return _built(frame, op, left, right, type, node, operands)
+
+
+def _bool_number(value: Value, other: Value) -> Value:
+    """True and False among literals are numbers, as in Python."""
+    if is_weak_value(other) and isinstance(value, Runtime) and isinstance(value.expr, ir.Const) and is_bool(value):
+        return Weak(int(value.expr.value))
+    return value
+
+
+def _weak_binary(
+    frame: Frame, op: BinaryOp, left: Value, right: Value, node: ast.expr | ast.stmt, operands: tuple[ast.expr, ast.expr]
+) -> Value:
+    assert isinstance(left, Weak | WeakUnknown | WeakChoice)
+    assert isinstance(right, Weak | WeakUnknown | WeakChoice)
+    try:
+        result = weak.binary(op, left, right)
+    except weak.WeakError as error:
+        return frame.error(_place(frame, node), str(error))
+    if result is not None:
+        return result
+    first = frame.literal(left, weak_type(left).default, operands[0])
+    return POISON if first is None else binary(frame, op, Runtime(first), right, node, operands)
+
+
+def is_operand(frame: Frame, value: Value, node: ast.expr, what: str) -> bool:
+    """Whether a value is a scalar; what is not is reported."""
+    if is_weak_value(value) or scalar_type(value) is not None:
+        return True
+    if isinstance(value, Static):
+        frame.error(node, f"{describe_object(value.object, frame.text(node))} is not a number: {what} takes numbers")
+    elif isinstance(value, Range):
+        frame.error(node, "a range is only for a `for` loop")
+    elif isinstance(value, Runtime) and isinstance(value.type, PointerType):
+        frame.error(node, f"{what} does not take a pointer", "index it instead: p[i]; atomics take (p, i, value)")
+    elif not isinstance(value, Poison):
+        frame.error(node, f"{what} takes numbers, and this is {named(type_of(value))}", _unpack_hint(value))
+    return False
+
+
+def _unpack_hint(value: Value) -> str | None:
+    return "take its elements: x, y = ..." if isinstance(value, Tuple) else None
+
+
+def _built(
+    frame: Frame,
+    op: BinaryOp,
+    left: Value,
+    right: Value,
+    type: ScalarType,
+    node: ast.expr | ast.stmt,
+    operands: tuple[ast.expr, ast.expr],
+) -> Value:
+    a, b = scalar_as(frame, left, type, operands[0]), scalar_as(frame, right, type, operands[1])
+    if a is None or b is None:
+        return POISON
+    span = frame.span(node)
+    if isinstance(a, ir.Const) and isinstance(b, ir.Const) and type.is_int and op in FOLDED:
+        return Runtime(ir.Const(convert.wrapped(FOLDED[op](int(a.value), int(b.value)), type), type, span))
+    return Runtime(ir.Binary(op, a, b, type, span))
+
+
+def _shift(
+    frame: Frame, op: BinaryOp, left: Value, right: Value, node: ast.expr | ast.stmt, operands: tuple[ast.expr, ast.expr]
+) -> Value:
+    """A shift has its left operand's type (widened, as in C); the amount may be any int."""
+    for value, place in zip((left, right), operands, strict=True):
+        kind = scalar_type(value)
+        if (kind is not None and kind.is_float) or (kind is None and weak_type(value).is_float):  # type: ignore[arg-type]
+            return _no_bits(frame, op.value, kind or F32, place, operands)
+    amount = _number(right)
+    if amount is not None and amount < 0:
+        return frame.error(operands[1], "a shift by a negative amount", "shift the other way")
+    own = scalar_type(left)
+    type = convert.widened(own) if own else weak_type(left).default  # type: ignore[arg-type]
+    count = scalar_type(right)
+    by = (I32 if count.kind is Kind.BOOL else count) if count else weak_type(right).default  # type: ignore[arg-type]
+    a, b = scalar_as(frame, left, type, operands[0]), scalar_as(frame, right, by, operands[1])
+    return POISON if a is None or b is None else Runtime(ir.Binary(op, a, b, type, frame.span(node)))
+
+
+def _no_bits(
+    frame: Frame, op: str, type: ScalarType, node: ast.expr | ast.stmt, operands: tuple[ast.expr, ...]
+) -> Value:
+    hint = f"for its bits: bitcast({frame.text(operands[0])}, u{type.bits})"
+    return frame.error(_place(frame, node), f"`{op}` takes ints or bools, and this is {type}", hint)
+
+
+def _place(frame: Frame, node: ast.expr | ast.stmt) -> ast.expr | ast.stmt:
+    return node.value if isinstance(node, ast.AugAssign) else node
+
+
+def _number(value: Value) -> int | float | None:
+    """The number that a value is known to be."""
+    match value:
+        case Weak(number):
+            return number
+        case Runtime(ir.Const(number)):
+            return number
+        case _:
+            return None
+
+
+def unary(frame: Frame, op: UnaryOp, value: Value, node: ast.expr, operand: ast.expr) -> Value:
+    """``op value``, and abs, round, floor and ceil."""
+    if isinstance(value, Poison):
+        return POISON
+    if isinstance(value, Runtime) and isinstance(value.expr, ir.Const) and is_bool(value):
+        value = Weak(int(value.expr.value))
+    if isinstance(value, Weak | WeakUnknown | WeakChoice):
+        try:
+            return weak.unary(op, value)
+        except weak.WeakError as error:
+            return frame.error(node, str(error))
+    name = f"`{op.value}`" if op in (UnaryOp.NEG, UnaryOp.INVERT) else f"{op.value}()"
+    if not is_operand(frame, value, operand, name):
+        return POISON
+    assert isinstance(value, Runtime)
+    own = scalar_type(value)
+    assert own is not None
+    if op is UnaryOp.INVERT and own.is_float:
+        return _no_bits(frame, "~", own, node, (operand,))
+    if op in (UnaryOp.ROUND, UnaryOp.FLOOR, UnaryOp.CEIL) and not own.is_float:
+        return value  # an int is round already
+    type = convert.widened(own)
+    expr = cast(value.expr, type, frame.span(operand))
+    if isinstance(expr, ir.Const) and op is UnaryOp.NEG:
+        number = -expr.value if type.is_float else convert.wrapped(-int(expr.value), type)
+        return Runtime(ir.Const(number, type, frame.span(node)))
+    if op is UnaryOp.ABS and type.is_int and not type.is_signed:
+        return Runtime(expr)
+    return Runtime(ir.Unary(op, expr, type, frame.span(node)))
+
+
+def compare(
+    frame: Frame, op: CompareOp, left: Value, right: Value, node: ast.expr, operands: tuple[ast.expr, ast.expr]
+) -> Value:
+    """One comparison; the result is a bool."""
+    if isinstance(left, Poison) or isinstance(right, Poison):
+        return POISON
+    if isinstance(left, Static) and isinstance(right, Static) and op in (CompareOp.EQ, CompareOp.NE):
+        return frame.const((left.object == right.object) is (op is CompareOp.EQ), boolean, node)
+    if isinstance(left, Weak) and isinstance(right, Weak):
+        return frame.const(weak.COMPARE[op](left.value, right.value), boolean, node)
+    for value, place in zip((left, right), operands, strict=True):
+        if not is_operand(frame, value, place, f"`{op.value}`"):
+            return POISON
+    if is_bool(left) and is_bool(right) and op in (CompareOp.EQ, CompareOp.NE):
+        type: ScalarType | None = boolean
+    elif is_weak_value(left) and is_weak_value(right):
+        a, b = type_of(left), type_of(right)
+        type = F32 if a.is_float or b.is_float else I32  # type: ignore[union-attr]
+    else:
+        type = meeting_type(left, right)
+    if type is None:
+        return frame.error(node, *mixed(frame, left, right, *operands))
+    x, y = scalar_as(frame, left, type, operands[0]), scalar_as(frame, right, type, operands[1])
+    if x is None or y is None:
+        return POISON
+    return Runtime(ir.Compare(op, x, y, boolean, frame.span(node)))

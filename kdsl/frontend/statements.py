@@ -1,0 +1,167 @@
+"""Statements: one `match` is the index of what each becomes."""
+
+from __future__ import annotations
+
+import ast
+
+from kdsl.frontend.assign import assign, augmented_assign, store
+from kdsl.frontend.frame import ALL, Frame
+from kdsl.frontend.logic import Test, test
+from kdsl.frontend.loops import for_, while_
+from kdsl.frontend.meet import converted
+from kdsl.frontend.names import RETURN
+from kdsl.frontend.printing import constant_text
+from kdsl.frontend.syntax import refuse
+from kdsl.frontend.values import Poison, Runtime, Static, Tuple
+from kdsl.ir import nodes as ir
+from kdsl.lang.types import VOID
+
+
+def block(frame: Frame, body: list[ast.stmt]) -> tuple[ir.Stmt, ...]:
+    """Build statements in order."""
+    with frame.block() as built:
+        for node in body:
+            statement(frame, node)
+    return tuple(built)
+
+
+def statement(frame: Frame, node: ast.stmt) -> None:
+    match node:
+        case ast.Assign():
+            assign(frame, node)
+        case ast.AugAssign():
+            augmented_assign(frame, node)
+        case ast.AnnAssign():
+            _annotated(frame, node)
+        case ast.Expr():
+            _expression(frame, node)
+        case ast.If():
+            _if(frame, node)
+        case ast.For():
+            for_(frame, node, block)
+        case ast.While():
+            while_(frame, node, block)
+        case ast.Return():
+            _return(frame, node)
+        case ast.Break():
+            if frame.loops:
+                frame.loops[-1].breaks &= frame.bound
+            frame.emit(ir.Break(frame.span(node)))
+            frame.bound = ALL
+        case ast.Continue():
+            if frame.loops:
+                frame.loops[-1].continues &= frame.bound
+            frame.emit(ir.Continue(frame.span(node)))
+            frame.bound = ALL
+        case ast.Assert():
+            _assert(frame, node)
+        case ast.FunctionDef():
+            _define(frame, node)
+        case ast.Pass():
+            pass
+        case _:
+            refuse(frame, node)
+
+
+def _annotated(frame: Frame, node: ast.AnnAssign) -> None:
+    if not isinstance(node.target, ast.Name):
+        frame.error(node.annotation, "only a variable can be declared with a type", "leave the annotation out")
+        return
+    name = node.target.id
+    if name not in frame.declared:
+        from kdsl.frontend.annotations import local_annotation  # only to report what is wrong with it
+
+        if local_annotation(frame, node.annotation) is not None:
+            frame.error(node.annotation, f"`{name}` is a parameter and has its type already")
+    elif frame.scope.declared[name] is not node:
+        first = frame.scope.declared[name].lineno
+        frame.error(node.annotation, f"`{name}` is declared at line {first} already")
+    if node.value is not None:
+        store(frame, node.target, frame.value(node.value), node.value, node)
+
+
+def _expression(frame: Frame, node: ast.Expr) -> None:
+    if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        return  # a docstring
+    frame.printed = node.value
+    value = frame.value(node.value)
+    frame.printed = None
+    match value:
+        case Poison() | Static(None):
+            pass
+        case Runtime(expr):
+            frame.emit(ir.Evaluate(expr, frame.span(node)))
+        case Tuple(parts):
+            for part in parts:
+                if isinstance(part, Runtime):
+                    frame.emit(ir.Evaluate(part.expr, frame.span(node)))
+        case Static():
+            frame.runtime(value, node.value)
+
+
+def _if(frame: Frame, node: ast.If) -> None:
+    """An if with its elifs: a chain of them may be long, so it is walked, not recursed into."""
+    arms: list[tuple[Test, tuple[ir.Stmt, ...], ast.If]] = []
+    after = ALL
+    orelse: list[ast.stmt] = [node]
+    while len(orelse) == 1 and isinstance(orelse[0], ast.If):
+        arm = orelse[0]
+        asked = test(frame, arm.test)
+        frame.bound = asked.when_true
+        arms.append((asked, block(frame, arm.body), arm))
+        after &= frame.bound
+        frame.bound = asked.when_false
+        orelse = arm.orelse
+    rest = block(frame, orelse)
+    frame.bound &= after
+    for asked, body, arm in reversed(arms):
+        if asked.expr is not None:
+            rest = (ir.If(asked.expr, body, rest, frame.span(arm)),)
+    for built in rest if arms[0][0].expr is not None else ():
+        frame.emit(built)
+
+
+def _return(frame: Frame, node: ast.Return) -> None:
+    type = frame.types.get(RETURN)
+    if node.value is None or (isinstance(node.value, ast.Constant) and node.value.value is None):
+        if type is not None and type != VOID:
+            frame.error(node, f"`{frame.name}` returns {type} elsewhere, and nothing here", "return a value, or none anywhere")
+        frame.emit(ir.Return(None, frame.span(node)))
+    elif frame.outermost:
+        frame.value(node.value)
+        frame.error(node, "a kernel returns nothing", "store the value in an array")
+    else:
+        value = frame.value(node.value)
+        if type == VOID:
+            if not isinstance(value, Poison):
+                frame.error(node, f"`{frame.name}` returns nothing elsewhere, and a value here", "return a value everywhere, or nowhere")
+        elif type is not None:
+            expr = converted(frame, value, type, node.value, f"the result of `{frame.name}`")  # type: ignore[arg-type]
+            if expr is not None:
+                frame.emit(ir.Return(expr, frame.span(node)))
+        else:
+            frame.runtime(value, node.value)
+    frame.bound = ALL
+
+
+def _assert(frame: Frame, node: ast.Assert) -> None:
+    asked = test(frame, node.test)
+    message = f"assertion failed: {frame.text(node.test)}"
+    if node.msg is not None:
+        text = constant_text(frame, node.msg)
+        if text is None:
+            return
+        message = text
+    if not frame.session.options.asserts:
+        return
+    frame.bound = asked.when_true
+    if asked.expr is not None:
+        frame.emit(ir.Assert(asked.expr, message, frame.span(node)))
+
+
+def _define(frame: Frame, node: ast.FunctionDef) -> None:
+    frame.bound |= frame.scope.bits[node.name]
+    for decorator in node.decorator_list:
+        frame.error(decorator, "a function inside of a kernel takes no decorators", "leave it out")
+    if node.name not in frame.constants and len(frame.scope.bindings[node.name]) > 1:
+        frame.error(frame.file.first_line(node), f"`{node.name}` is bound more than once: a name for a function or type is bound once", "give each its own name")

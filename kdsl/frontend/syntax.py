@@ -1,0 +1,67 @@
+"""What Python is no part of the kernel language, and what to write instead."""
+
+from __future__ import annotations
+
+import ast
+
+from kdsl.frontend.frame import Frame
+from kdsl.frontend.values import Poison
+
+Refusal = tuple[str, str | None]
+
+EXPRESSIONS: dict[type[ast.expr], Refusal] = {
+    ast.ListComp: ("a comprehension makes a list, and a kernel has none", "write a for loop; local.array(n, dtype) holds values"),
+    ast.SetComp: ("a comprehension makes a set, and a kernel has none", "write a for loop"),
+    ast.DictComp: ("a comprehension makes a dict, and a kernel has none", "write a for loop"),
+    ast.GeneratorExp: ("a generator expression cannot run in a kernel", "write a for loop"),
+    ast.List: ("a kernel has no lists", "a tuple, (a, b), holds a fixed number of values; local.array(n, dtype) is indexed at run time"),
+    ast.Dict: ("a kernel has no dicts", "use arrays, or a chain of if and elif"),
+    ast.Set: ("a kernel has no sets", "compare with each value: x == 1 or x == 2"),
+    ast.Await: ("await cannot run in a kernel", None),
+    ast.Yield: ("a kernel cannot yield", "store the value in an array"),
+    ast.YieldFrom: ("a kernel cannot yield", "store the values in an array"),
+    ast.JoinedStr: ("an f-string is only for print() and assert", None),
+    ast.Starred: ("a kernel has no * unpacking", "name each value"),
+    ast.Slice: ("a kernel has no slices", "loop over the indices"),
+}  # fmt: skip
+STATEMENTS: dict[type[ast.stmt], Refusal] = {
+    ast.ClassDef: ("a class cannot be defined in a kernel", "pass the values as parameters or tuples"),
+    ast.Try: ("a kernel cannot catch exceptions: there are none on the device", "test for the case with if; assert stops the kernel"),
+    ast.Raise: ("a kernel cannot raise", "use assert, or store an error code in an array"),
+    ast.With: ("`with` cannot run in a kernel", None),
+    ast.AsyncWith: ("`async with` cannot run in a kernel", None),
+    ast.AsyncFor: ("`async for` cannot run in a kernel", None),
+    ast.AsyncFunctionDef: ("an async function cannot be defined in a kernel", "write a plain def"),
+    ast.Import: ("a kernel cannot import", "import at the top of the file"),
+    ast.ImportFrom: ("a kernel cannot import", "import at the top of the file"),
+    ast.Global: ("`global` cannot be used in a kernel: it cannot change the host's variables", "store the value in an array"),
+    ast.Nonlocal: ("`nonlocal` cannot be used in a kernel", "return the value, and assign it where the function is called"),
+    ast.Delete: ("`del` cannot be used in a kernel", "variables end with the function; leave it out"),
+    ast.Match: ("`match` is not supported yet", "write if and elif"),
+}  # fmt: skip
+if hasattr(ast, "TryStar"):
+    STATEMENTS[ast.TryStar] = STATEMENTS[ast.Try]
+if hasattr(ast, "TypeAlias"):
+    STATEMENTS[ast.TypeAlias] = ("a type cannot be defined in a kernel", "define it at the top of the file")
+
+COMPARISONS: dict[type[ast.cmpop], Refusal] = {
+    ast.Is: ("`is` compares Python objects, and a kernel has only values", "write =="),
+    ast.IsNot: ("`is not` compares Python objects, and a kernel has only values", "write !="),
+    ast.In: ("`in` cannot be used in a kernel", "compare with each value: x == 1 or x == 2"),
+    ast.NotIn: ("`not in` cannot be used in a kernel", "compare with each value: x != 1 and x != 2"),
+}
+
+
+def refuse_comparison(frame: Frame, op: ast.cmpop, node: ast.expr) -> Poison:
+    """Report `is` or `in`."""
+    return frame.error(node, *COMPARISONS[type(op)])
+
+
+def refuse(frame: Frame, node: ast.expr | ast.stmt) -> Poison:
+    """Report an expression or statement that is outside of the language."""
+    table: dict[type, Refusal] = {**EXPRESSIONS, **STATEMENTS}
+    message, hint = table.get(type(node), (f"{type(node).__name__} is no part of the kernel language", None))
+    if isinstance(node, ast.stmt) and (node.end_lineno or node.lineno) > node.lineno:
+        # A caret under the first line says enough.
+        return frame.error(frame.file.first_line(node), message, hint)
+    return frame.error(node, message, hint)

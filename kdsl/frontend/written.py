@@ -1,0 +1,87 @@
+"""Through which parameters a function may write memory.
+
+A parameter whose pointer only serves to load, or is passed to a function that only loads through it, is not written; any
+other use of the pointer (a store, an atomic, a cast, a copy in a variable) counts as a write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from functools import cache
+from typing import Any
+
+from kdsl.ir import nodes as ir
+from kdsl.lang.types import ArrayType, PointerType, TupleType, Type
+
+
+def written_parameters(
+    parameters: tuple[ir.Local, ...], body: tuple[ir.Stmt, ...], callees: Mapping[str, ir.Function]
+) -> frozenset[int]:
+    """The uids of the parameters through which memory may be written."""
+    pointers = {p.uid for p in parameters if _points(p.type)}
+    found: set[int] = set()
+    if pointers:
+        pending: list[Any] = list(body)
+        while pending:
+            _visit(pending.pop(), pending, pointers, found, callees)
+    return frozenset(found)
+
+
+def _points(type: Type) -> bool:
+    if isinstance(type, TupleType):
+        return any(_points(e) for e in type.elements)
+    return isinstance(type, PointerType | ArrayType)
+
+
+def _visit(
+    node: Any, pending: list[Any], pointers: set[int], found: set[int], callees: Mapping[str, ir.Function]
+) -> None:
+    match node:
+        case ir.Load(address=ir.ElementAddress(base=ir.Read(), indices=indices)):
+            pending += indices
+        case ir.Extent(array=ir.Read()):
+            pass
+        case ir.Call(function=name, arguments=arguments):
+            callee = callees.get(name)
+            for i, argument in enumerate(arguments):
+                reads_only = callee is not None and callee.written is not None and callee.parameters[i].uid not in callee.written
+                if not (reads_only and isinstance(argument, ir.Read)):
+                    pending.append(argument)
+        case ir.Read(local):
+            # Any other use of the pointer: it may be written through.
+            if local.uid in pointers:
+                found.add(local.uid)
+        case _:
+            pending += _children(node)
+
+
+def _children(node: Any) -> Iterator[Any]:
+    for name in _child_fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, tuple):
+            yield from _flat(value)
+        elif value is not None:
+            yield value
+
+
+def _flat(values: tuple[Any, ...]) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _flat(value)
+        else:
+            yield value
+
+
+NOT_CHILDREN = frozenset(
+    {"span", "type", "local", "target", "op", "function", "intrinsic", "parameters", "bound", "constants", "format", "message"}
+    | {"value_type", "index", "axis", "uid", "name"}
+)
+
+
+@cache
+def _child_fields(kind: type) -> tuple[str, ...]:
+    """The fields of a node that hold nodes."""
+    if kind is ir.Const:
+        return ()
+    return tuple(f.name for f in fields(kind) if f.name not in NOT_CHILDREN)

@@ -1,0 +1,172 @@
+"""The typed tree as text: the kernel as the compiler understood it, with every type and every conversion to be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from kdsl.ir import nodes as ir
+from kdsl.lang.types import VOID, ArrayType
+
+
+def show(module: ir.Module) -> str:
+    """All functions of a module, kernels first; no trailing newline."""
+    return "\n\n".join(show_function(f) for f in (*module.kernels, *module.functions))
+
+
+def show_function(function: ir.Function) -> str:
+    """One function. A variable's type stands where it is first assigned."""
+    return "\n".join(_Printer().function(function))
+
+
+class _Printer:
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._typed: set[int] = set()
+
+    def function(self, f: ir.Function) -> Iterator[str]:
+        parameters = ", ".join(f"{self.name(p)}: {p.type}" for p in f.parameters)
+        self._typed.update(p.uid for p in f.parameters)
+        result = "" if f.result == VOID else f" -> {f.result}"
+        yield f"{'kernel' if f.is_kernel else 'function'} {f.name}({parameters}){result}:"
+        yield from self.block(f.body)
+
+    def name(self, local: ir.Local) -> str:
+        """The variable's name, made different from those of others."""
+        if local.uid not in self._names:
+            taken = local.name in self._names.values()
+            self._names[local.uid] = f"{local.name}.{local.uid}" if taken else local.name
+        return self._names[local.uid]
+
+    def target(self, local: ir.Local) -> str:
+        if local.uid in self._typed:
+            return self.name(local)
+        self._typed.add(local.uid)
+        return f"{self.name(local)}: {type_text(local)}"
+
+    def block(self, body: tuple[ir.Stmt, ...]) -> Iterator[str]:
+        for statement in body:
+            for line in self.statement(statement):
+                yield f"    {line}"
+        if not body:
+            yield "    pass"
+
+    def statement(self, s: ir.Stmt) -> Iterator[str]:
+        match s:
+            case ir.Assign(local, value):
+                text = self.expr(value)
+                yield f"{self.target(local)} = {text}"
+            case ir.Store(address, value):
+                yield f"{self.memory(address)} = {self.expr(value)}"
+            case ir.Evaluate(value):
+                yield self.expr(value)
+            case ir.If(test, body, orelse):
+                yield f"if {self.expr(test)}:"
+                yield from self.block(body)
+                if orelse:
+                    yield "else:"
+                    yield from self.block(orelse)
+            case ir.While(test, body, orelse):
+                yield f"while {self.expr(test)}:"
+                yield from self.block(body)
+                yield from self.orelse(orelse)
+            case ir.ForRange(target, start, stop, step, body, orelse):
+                bounds = f"range({self.expr(start)}, {self.expr(stop)}, {self.expr(step)})"
+                yield f"for {self.target(target)} in {bounds}:"
+                yield from self.block(body)
+                yield from self.orelse(orelse)
+            case ir.Unrolled(bodies, orelse):
+                yield f"unrolled, {len(bodies)} copies:"
+                for body in bodies:
+                    yield "  copy:"
+                    yield from self.block(body)
+                yield from self.orelse(orelse)
+            case ir.Break():
+                yield "break"
+            case ir.Continue():
+                yield "continue"
+            case ir.Return(value):
+                yield "return" if value is None else f"return {self.expr(value)}"
+            case ir.Print(format, arguments):
+                yield f"print({', '.join([repr(format), *map(self.expr, arguments)])})"
+            case ir.Assert(test, message):
+                yield f"assert {self.expr(test)}, {message!r}"
+            case _:
+                assert_never(s)
+
+    def orelse(self, body: tuple[ir.Stmt, ...]) -> Iterator[str]:
+        if body:
+            yield "else:"
+            yield from self.block(body)
+
+    def memory(self, address: ir.Expr) -> str:
+        """What an address points at."""
+        if isinstance(address, ir.ElementAddress):
+            return f"{self.expr(address.base)}[{', '.join(map(self.expr, address.indices))}]"
+        return f"*{self.expr(address)}"
+
+    def expr(self, e: ir.Expr) -> str:
+        match e:
+            case ir.Const(value):
+                return str(value)
+            case ir.Read(local):
+                return self.name(local)
+            case ir.AssignExpr(local, value):
+                text = self.expr(value)
+                return f"({self.target(local)} := {text})"
+            case ir.Binary(op, left, right) if op in (ir.BinaryOp.MIN, ir.BinaryOp.MAX):
+                return f"{op.value}({self.expr(left)}, {self.expr(right)})"
+            case ir.Binary(op, left, right) | ir.Compare(op, left, right) | ir.Logical(op, left, right):
+                return f"{self.operand(left)} {op.value} {self.operand(right)}"
+            case ir.Unary(ir.UnaryOp.NOT, operand):
+                return f"not {self.operand(operand)}"
+            case ir.Unary(op, operand) if op in (ir.UnaryOp.NEG, ir.UnaryOp.INVERT):
+                return f"{op.value}{self.operand(operand)}"
+            case ir.Unary(op, operand):
+                return f"{op.value}({self.expr(operand)})"
+            case ir.Conditional(test, then, orelse):
+                return f"({self.expr(then)} if {self.expr(test)} else {self.expr(orelse)})"
+            case ir.Cast(operand, type):
+                return f"{type}({self.expr(operand)})"
+            case ir.Bitcast(operand, type):
+                return f"bitcast({self.expr(operand)}, {type})"
+            case ir.ElementAddress():
+                return f"&{self.memory(e)}"
+            case ir.Load(address):
+                return self.memory(address)
+            case ir.Extent(array, axis):
+                return f"{self.expr(array)}.shape[{axis}]"
+            case ir.SharedArray(_, _, type) | ir.LocalArray(_, _, type):
+                return f"{type.space.name.lower()}.array({type.shape}, {type.element})"
+            case ir.TupleExpr(elements):
+                return f"({', '.join(map(self.expr, elements))}{',' if len(elements) == 1 else ''})"
+            case ir.TupleElement(value, index):
+                return f"{self.operand(value)}[{index}]"
+            case ir.Call(function, arguments):
+                return f"{function}({', '.join(map(self.expr, arguments))})"
+            case ir.IntrinsicCall():
+                return self.intrinsic(e)
+            case ir.Atomic(op, address, operands):
+                return f"atomic.{op.value}({', '.join([f'&{self.memory(address)}', *map(self.expr, operands)])})"
+            case _:
+                assert_never(e)
+
+    def intrinsic(self, e: ir.IntrinsicCall) -> str:
+        if e.intrinsic.register:
+            return e.intrinsic.name
+        arguments = [*map(self.expr, e.arguments), *(f"{name}={value!r}" for name, value in e.constants)]
+        bound = f"[{e.bound}]" if e.bound is not None else ""
+        return f"{e.intrinsic.name}{bound}({', '.join(arguments)})"
+
+    def operand(self, e: ir.Expr) -> str:
+        text = self.expr(e)
+        is_compound = isinstance(e, ir.Binary | ir.Compare | ir.Logical | ir.Unary)
+        return f"({text})" if is_compound and not text.endswith(")") or isinstance(e, ir.Binary) else text
+
+
+def type_text(local: ir.Local) -> str:
+    """A variable's type; a shared or local array's with its shape."""
+    type = local.type
+    if isinstance(type, ArrayType) and type.shape is not None:
+        return f"{type.space.name.lower()}[{type.element}, {type.shape}]"
+    return str(type)

@@ -1,0 +1,193 @@
+"""What every stage may assume of the typed tree, asserted: types agree, conversions are explicit, names resolve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from kdsl.ir import nodes as ir
+from kdsl.lang.types import VOID, ArrayType, Kind, PointerType, ScalarType, TupleType, Type
+from kdsl.source import InternalError
+
+SHIFTS = (ir.BinaryOp.SHL, ir.BinaryOp.SHR)
+
+
+def verify(module: ir.Module) -> None:
+    """InternalError for the first node that breaks the contract of `kdsl.ir.nodes`."""
+    known: dict[str, ir.Function] = {}
+    for function in (*module.functions, *module.kernels):
+        _require(function.name not in known, function, "two functions of one name")
+        _require(function.name.isascii() and function.name.isidentifier(), function, "a name that PTX cannot hold")
+        _Verifier(function, known).run()
+        known[function.name] = function
+
+
+def _require(holds: bool, node: Any, rule: str) -> None:
+    if not holds:
+        place = getattr(node, "span", "?")
+        raise InternalError(f"typed tree: {rule}, at {place}: {type(node).__name__} {node!r:.300}")
+
+
+class _Verifier:
+    def __init__(self, function: ir.Function, callees: dict[str, ir.Function]) -> None:
+        self.function = function
+        self.callees = callees
+        self.locals: dict[int, ir.Local] = {}
+
+    def run(self) -> None:
+        f = self.function
+        for parameter in f.parameters:
+            self.local(parameter, f)
+        _require(f.written is None or f.written <= {p.uid for p in f.parameters}, f, "written names no parameter")
+        if f.is_kernel:
+            _require(f.result == VOID, f, "a kernel with a result")
+        self.block(f.body, in_loop=False)
+
+    def local(self, local: ir.Local, node: Any) -> None:
+        _require(self.locals.setdefault(local.uid, local) == local, node, "two variables of one uid")
+        _require(_is_concrete(local.type), node, "a variable without a concrete type")
+
+    def block(self, body: tuple[ir.Stmt, ...], in_loop: bool) -> None:
+        for statement in body:
+            self.statement(statement, in_loop)
+
+    def statement(self, s: ir.Stmt, in_loop: bool) -> None:
+        for expr in _expressions(s):
+            self.expr(expr)
+        match s:
+            case ir.Assign(local, value):
+                self.local(local, s)
+                _require(value.type == local.type, s, f"{value.type} assigned to {local.type}")
+            case ir.Store(address, value):
+                _require(isinstance(address.type, PointerType), s, "a store to no address")
+                _require(address.type.element == value.type, s, f"{value.type} stored")  # type: ignore[union-attr]
+            case ir.If(test, body, orelse):
+                _require(_is_bool(test.type), s, "a test that is no bool")
+                self.block(body, in_loop)
+                self.block(orelse, in_loop)
+            case ir.While(test, body, orelse):
+                _require(_is_bool(test.type), s, "a test that is no bool")
+                self.block(body, True)
+                self.block(orelse, in_loop)
+            case ir.ForRange(target, start, stop, step, body, orelse):
+                self.local(target, s)
+                types = {str(e.type) for e in (start, stop, step)} | {str(target.type)}
+                _require(len(types) == 1 and _is_int(target.type), s, f"a range of {types}")
+                self.block(body, True)
+                self.block(orelse, in_loop)
+            case ir.Unrolled(bodies, orelse):
+                for body in bodies:
+                    self.block(body, True)
+                self.block(orelse, in_loop)
+            case ir.Break() | ir.Continue():
+                _require(in_loop, s, "outside of a loop")
+            case ir.Return(value):
+                got = VOID if value is None else value.type
+                _require(got == self.function.result, s, f"{got} returned")
+            case ir.Assert(test):
+                _require(_is_bool(test.type), s, "a test that is no bool")
+            case ir.Print(format, arguments):
+                _require(format.replace("%%", "").count("%") == len(arguments), s, "a format for other arguments")
+                allowed = ("i32", "u32", "i64", "u64", "f64", "bool")
+                _require(all(str(a.type) in allowed or isinstance(a.type, PointerType) for a in arguments), s, "not promoted")
+            case ir.Evaluate():
+                pass
+
+    def expr(self, e: ir.Expr) -> None:
+        for child in _expressions(e):
+            self.expr(child)
+        _require(_is_concrete(e.type) or isinstance(e, ir.Call | ir.IntrinsicCall), e, "no concrete type")
+        match e:
+            case ir.Const(value, type):
+                _require(_holds(value, type), e, f"{value!r} is no {type}")
+            case ir.Read(local, type):
+                _require(local.type == type, e, "another type than its variable")
+                _require(self.locals.get(local.uid, local) == local, e, "two variables of one uid")
+            case ir.AssignExpr(local, value, type):
+                self.local(local, e)
+                _require(local.type == value.type == type, e, "another type than its variable")
+            case ir.Binary(op, left, right, type):
+                _require(left.type == type, e, f"left operand {left.type}")
+                _require(_is_int(right.type) if op in SHIFTS else right.type == type, e, f"right operand {right.type}")
+                _require(op is not ir.BinaryOp.DIV or type.is_float, e, "a division of ints")
+            case ir.Unary(op, operand, type):
+                _require(operand.type == type, e, f"operand {operand.type}")
+                _require(op is not ir.UnaryOp.NOT or _is_bool(type), e, "not of no bool")
+            case ir.Compare(_, left, right, type):
+                _require(left.type == right.type and _is_bool(type), e, f"{left.type} compared with {right.type}")
+            case ir.Logical(_, left, right, type):
+                _require(all(map(_is_bool, (left.type, right.type, type))), e, "operands that are no bools")
+            case ir.Conditional(test, then, orelse, type):
+                _require(_is_bool(test.type) and then.type == orelse.type == type, e, "arms of other types")
+            case ir.Cast(operand, type):
+                _require(isinstance(operand.type, ScalarType) and isinstance(type, ScalarType), e, "no scalars")
+            case ir.Bitcast(operand, type):
+                if isinstance(type, ScalarType):
+                    _require(isinstance(operand.type, ScalarType) and operand.type.bits == type.bits, e, "sizes differ")
+                else:
+                    _require(isinstance(operand.type, PointerType), e, "a pointer from no pointer")
+            case ir.ElementAddress(base, indices, type):
+                self.address(e, base.type, indices, type)
+            case ir.Load(address, type):
+                _require(isinstance(address.type, PointerType) and address.type.element == type, e, "not its address's type")
+            case ir.Extent(array, axis):
+                _require(isinstance(array.type, ArrayType) and axis < array.type.ndim, e, "no such axis")
+            case ir.TupleExpr(elements, type):
+                _require(isinstance(type, TupleType) and type.elements == tuple(x.type for x in elements), e, "other elements")
+            case ir.TupleElement(value, index, type):
+                _require(isinstance(value.type, TupleType) and value.type.elements[index] == type, e, "no such element")
+            case ir.Call(name, arguments, type):
+                callee = self.callees.get(name)
+                _require(callee is not None, e, f"{name} is not defined before it is called")
+                assert callee is not None
+                _require(tuple(a.type for a in arguments) == tuple(p.type for p in callee.parameters), e, "other arguments")
+                _require(callee.result == type, e, "another result")
+            case ir.IntrinsicCall(arguments=arguments, parameters=parameters):
+                _require(len(arguments) == len(parameters), e, "arguments without names")
+            case ir.Atomic(op, address, operands, type):
+                _require(isinstance(address.type, PointerType) and address.type.element == type, e, "not its address's type")
+                _require(len(operands) == (2 if op is ir.AtomicOp.CAS else 1), e, "operands")
+                _require(all(o.type == type for o in operands), e, "operands of another type")
+            case ir.SharedArray(type=type) | ir.LocalArray(type=type):
+                _require(type.shape is not None and len(type.shape) == type.ndim, e, "no shape")
+
+    def address(self, e: ir.ElementAddress, base: Type, indices: tuple[ir.Expr, ...], type: PointerType) -> None:
+        _require(isinstance(base, PointerType | ArrayType), e, "an element of no memory")
+        assert isinstance(base, PointerType | ArrayType)
+        ndim = base.ndim if isinstance(base, ArrayType) else 1
+        _require(len(indices) == ndim and all(_is_int(i.type) for i in indices), e, "indices")
+        _require(type.element == base.element and type.space == base.space, e, "another pointer type")
+
+
+def _expressions(node: Any) -> Iterator[Any]:
+    """The expressions directly inside of a node (not those of the statements in it)."""
+    for field in fields(node):
+        value = getattr(node, field.name)
+        for part in value if isinstance(value, tuple) else (value,):
+            if is_dataclass(part) and isinstance(part, ir.Expr):
+                yield part
+
+
+def _is_concrete(type: Type) -> bool:
+    if isinstance(type, TupleType):
+        return all(map(_is_concrete, type.elements))
+    return isinstance(type, ScalarType | PointerType | ArrayType)
+
+
+def _is_bool(type: Any) -> bool:
+    return isinstance(type, ScalarType) and type.kind is Kind.BOOL
+
+
+def _is_int(type: Any) -> bool:
+    return isinstance(type, ScalarType) and type.is_int
+
+
+def _holds(value: Any, type: Type) -> bool:
+    if not isinstance(type, ScalarType):
+        return False
+    if type.kind is Kind.BOOL:
+        return isinstance(value, bool)
+    if type.is_float:
+        return isinstance(value, float)
+    return isinstance(value, int) and not isinstance(value, bool) and type.minimum <= value <= type.maximum
