@@ -14,7 +14,7 @@ from kdsl.backend import Backend
 from kdsl.compilation import Compilation, run_pipeline
 from kdsl.device import Devices
 from kdsl.frontend import Captured, KernelRequest, check_kernels, check_syntax, kernel_parameters
-from kdsl.ir.nodes import Options
+from kdsl.ir.nodes import Function, Options
 from kdsl.lang.types import I64, ArrayType, Type, as_type
 from kdsl.runtime.errors import ArgumentTypeError, ExtentError
 from kdsl.runtime.inference import infer_type
@@ -186,7 +186,7 @@ class Kernel(Generic[P]):
         compilation = run_pipeline([self.request(types)], Target.parse(backend.target), DEVICES.timeline)
         (tree,) = compilation.tree.kernels
         module = backend.load(compilation.ptx.encode())
-        launcher = build_launcher(backend, module, self.name, tree.name, self.parameters, types, tree.written)
+        launcher = build_launcher(backend, module, self.name, tree.name, self.parameters, types, tree)
         return Specialization(compilation, backend, launcher, compilation.captured)
 
 
@@ -197,9 +197,14 @@ def build_launcher(
     entry: str,
     parameters: tuple[tuple[str, Type | None], ...],
     types: tuple[Type, ...],
-    written: frozenset[int] | None,
+    tree: Function | None = None,
 ) -> Launcher:
-    """The typed launcher of the loaded module's ``entry``; errors call it ``name``."""
+    """The typed launcher of the loaded module's ``entry``; errors call it ``name``. Without a ``tree`` it is not known
+    which arrays the kernel writes.
+    """
+    written = None
+    if tree is not None and tree.written is not None:
+        written = frozenset(index for index, local in enumerate(tree.parameters) if local.uid in tree.written)
     named = tuple((parameter, type) for (parameter, _), type in zip(parameters, types, strict=True))
     return Launcher(name, named, backend, backend.function(module, entry), written)
 

@@ -97,7 +97,7 @@ class KernelModule:
         loaded = {}
         for kernel, tree in zip(self.kernels, compilation.tree.kernels, strict=True):
             types = tuple(parameter.type for parameter in tree.parameters)
-            launcher = build_launcher(backend, module, kernel.name, tree.name, kernel.parameters, types, tree.written)
+            launcher = build_launcher(backend, module, kernel.name, tree.name, kernel.parameters, types, tree)
             loaded[kernel.name] = LoadedKernel(kernel.name, launcher)
         return LoadedKernels(loaded)
 

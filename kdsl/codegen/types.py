@@ -97,9 +97,8 @@ def llvm_type(t: Type) -> llvm.Type:
         case ArrayType():
             if t.shape is not None:
                 return pointer(t.space)
-            assert t.index is not None
-            words = t.ndim * (2 if t.strided else 1)
-            return llvm.LiteralStructType([pointer(t.space), *[llvm_type(t.index)] * words])
+            index = I32 if t.index is None else llvm_type(t.index)
+            return llvm.LiteralStructType([pointer(t.space), *[index] * (t.ndim * (2 if t.strided else 1))])
         case TupleType():
             return llvm.LiteralStructType([llvm_type(element) for element in t.elements])
         case VoidType():
