@@ -73,8 +73,9 @@ def initialized(api: Any) -> str | None:
             return _no_device(api, driver_errors.NO_DEVICE)
         return too_old(capability(api, int(api.cuDeviceGet(0)[1])))
     except RuntimeError as error:
-        # cuda-python's word for a machine without the driver's library.
-        return f"no NVIDIA driver was found: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+        # cuda-python's word for a machine without the driver's library, and for a driver without a function.
+        text = str(error)
+        return f"the NVIDIA driver is too old: {text}" if text.startswith("Function") else "no NVIDIA driver was found"
 
 
 def capability(api: Any, device: Any) -> tuple[int, int]:

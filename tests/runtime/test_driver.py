@@ -74,7 +74,7 @@ def test_no_driver_library(fake_driver: Any) -> None:
         def cuInit(self, flags: int) -> None:
             raise RuntimeError("Failed to dlopen libcuda.so.1")
 
-    assert CudaDriver.available(Missing()) == (False, "no NVIDIA driver was found: Failed to dlopen libcuda.so.1")
+    assert CudaDriver.available(Missing()) == (False, "no NVIDIA driver was found")
 
 
 def test_no_cuda_python(monkeypatch: pytest.MonkeyPatch) -> None:
