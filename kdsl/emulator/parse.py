@@ -158,18 +158,22 @@ class Parser:
         return found
 
     def variable(self, space: str, external: bool = False) -> Variable:
-        align, lanes, kind = 0, 1, ""
+        align, lanes, kind, pointee = 0, 1, "", False
         while self.token.kind == "directive":
             word = self.take().text[1:]
             if word == "align":
-                align = integer(self.take().text)
+                # After .ptr it is the alignment of what the pointer points to (PTX ISA 9.0, 5.1.6.3).
+                given = integer(self.take().text)
+                align = align if pointee else given
             elif word in {"v2", "v4", "v8"}:
                 lanes = int(word[1])
             elif word == "attribute":
                 self.skip_parentheses()
             elif word in BYTES or word == "pred":
                 kind = word
-            elif word not in {"ptr", "global", "shared", "local", "const"} and "." + word not in FLAGS:
+            elif word == "ptr":
+                pointee = True
+            elif word not in {"global", "shared", "local", "const"} and "." + word not in FLAGS:
                 raise self.error(f"unknown type or attribute .{word}")
         if not kind:
             raise self.error("expected a type")

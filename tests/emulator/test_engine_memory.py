@@ -229,3 +229,12 @@ def test_parameters_by_value_lie_as_in_c() -> None:
     pair = struct.pack("<IIQ", 1, 2, 3)
     (out,) = run(ptx, 1, 1, np.zeros(3, np.uint64), b"\x09", pair[:8], pair[8:], struct.pack("<d", 2.5))
     assert out.tolist() == [9 | 2 << 32, 3, int(np.float64(2.5).view(np.uint64))]
+
+
+def test_alignment_after_ptr_is_that_of_the_pointee() -> None:
+    ptx = kernel(
+        "u32 value, u64 out",
+        "ld.param.u32 %r1, [value]; ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], %r1; ret;",
+    ).replace(".param .u64 out", ".param .u64 .ptr .global .align 4 out")
+    (out,) = run(ptx, 1, 1, 7, np.zeros(1, np.uint32))  # `out` lies at byte 8, as any u64
+    assert out.tolist() == [7]
