@@ -1,0 +1,209 @@
+"""The `kdsl` command: what it prints, where, and with which exit status."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kdsl.cli import main
+from kdsl.version import __version__
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+VADD = str(EXAMPLES / "02_vadd.py")
+
+HEADER = "from kdsl import Ptr, block_dim, block_idx, f32, i32, kernel, thread_idx\n"
+GOOD = HEADER + (
+    "@kernel\ndef good(a: Ptr[f32], n: i32) -> None:\n    i = thread_idx.x\n    if i < n:\n        a[i] = 1.0\n"
+)
+BAD = GOOD + ("@kernel\ndef bad(a: Ptr[f32], n: i32) -> None:\n    a[0] = missing\n    a[n] = a[n] @ a[n]\n")
+BARE = HEADER + "@kernel\ndef bare(a, n):\n    a[thread_idx.x] = n\n"
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(main, list(arguments))
+
+
+def written(folder: Path, text: str, name: str = "kernels.py") -> str:
+    path = folder / name
+    path.write_text(text)
+    return str(path)
+
+
+def test_version() -> None:
+    assert call("--version").output == f"kdsl {__version__}\n"
+
+
+def test_demo_verifies() -> None:
+    result = call("demo", "--device", "emulator")
+    assert result.exit_code == 0, result.output
+    for part in ("def vadd", ".entry vadd", "ran on: emulator", "parse and check", "emit", "verified"):
+        assert part in result.output
+    assert "1000000 elements" in result.output
+
+
+def test_demo_trace_shows_every_device_call() -> None:
+    # A process of its own: only devices that are started after this are traced.
+    done = subprocess.run(
+        [sys.executable, "-m", "kdsl.cli", "demo", "--device", "emulator", "--trace"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    output = done.stdout[done.stdout.index("stage times") :]
+    for step in ("parse and check", "lower", "optimize", "emit", "load", "alloc", "write", "launch", "read", "free"):
+        assert step in output
+
+
+def test_show_ptx_of_vadd() -> None:
+    ptx = call("show", f"{VADD}::vadd", "--stage", "ptx", "--arch", "sm_90").output
+    entry = ptx[ptx.index(".entry vadd(") :]
+    assert [line.split()[1] for line in entry.splitlines() if line.strip().startswith(".param")] == [".u64"] * 3 + [
+        ".u32"
+    ]
+    assert "mad.lo.s32" in ptx
+    assert ptx.count("setp.") == 1
+    assert "mul.wide.s32" in ptx
+    assert ptx.count("ld.global") == 2
+    assert ptx.count("st.global") == 1
+    for word in (".local", ".extern", "debug"):
+        assert word not in ptx
+
+
+def test_show_params_of_vadd() -> None:
+    lines = call("show", f"{VADD}::vadd", "--stage", "params").output.splitlines()
+    assert lines[0] == "vadd: 28 bytes"
+    assert [line.split() for line in lines[2:]] == [
+        ["0", "8", ".u64", "a"],
+        ["8", "8", ".u64", "b"],
+        ["16", "8", ".u64", "c"],
+        ["24", "4", ".u32", "n"],
+    ]
+
+
+def test_show_tree_and_llvm() -> None:
+    assert "vadd" in call("show", VADD, "--stage", "tree").output
+    assert 'define ptx_kernel void @"vadd"' in call("show", VADD, "--stage", "llvm").output
+    assert "define ptx_kernel void @vadd" in call("show", VADD, "--stage", "llvm-opt").output
+
+
+def test_show_all_and_sass() -> None:
+    output = call("show", VADD, "--stage", "all").output
+    for stage in ("tree", "llvm", "llvm-opt", "ptx", "params", "sass"):
+        assert f"==== {stage}\n" in output
+    assert "registers" in output
+    assert "LDG" in output
+
+
+def test_show_passes_over_kernels_without_annotations(tmp_path: Path) -> None:
+    result = call("show", written(tmp_path, BARE + GOOD[len(HEADER) :]))
+    assert result.exit_code == 0
+    assert "bare: passed over" in result.stderr
+    assert ".entry good(" in result.stdout
+    assert ".entry bare" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("show", "nowhere.py"), "nowhere.py: No such file"),
+        (("show", f"{VADD}::nothing"), "no kernel is called 'nothing'; there are: vadd"),
+        (("show", VADD, "--arch", "sm_999"), "sm_999"),
+        (("show", VADD, "--arch", "banana"), "banana"),
+        (("show", VADD, "--stage", "nothing"), "nothing"),
+        (("run", "nowhere.py"), "nowhere.py: no such file"),
+        (("demo", "--device", "abacus"), "no device is called 'abacus'"),
+    ],
+)
+def test_bad_arguments(arguments: tuple[str, ...], message: str) -> None:
+    result = call(*arguments)
+    assert result.exit_code != 0
+    assert message in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_file_without_kernels(tmp_path: Path) -> None:
+    for command in ("show", "check"):
+        result = call(command, written(tmp_path, "x = 1\n"))
+        assert result.exit_code == 1
+        assert "there is no @kernel function in it" in result.stderr
+
+
+def test_file_that_does_not_parse(tmp_path: Path) -> None:
+    path = written(tmp_path, "def f(:\n    pass\n")
+    for command in ("show", "check", "run"):
+        result = call(command, path)
+        assert result.exit_code == 1
+        assert f"{path}:1:7: error:" in result.stderr
+        assert "Traceback" not in result.output
+
+
+def test_file_that_fails_to_import(tmp_path: Path) -> None:
+    result = call("check", written(tmp_path, "import nothing_of_that_name\n"))
+    assert result.exit_code == 1
+    assert "ModuleNotFoundError" in result.stderr
+    assert "load_file" not in result.stderr
+
+
+def test_check_reports_every_error_and_launches_nothing(tmp_path: Path) -> None:
+    result = call("check", written(tmp_path, BAD))
+    assert result.exit_code == 1
+    assert "kernels.py:9:12: error:" in result.stderr
+    assert "kernels.py:10:12: error:" in result.stderr
+    assert result.stderr.count("error:") == 2
+    assert "good: ok" in result.stdout
+
+
+def test_check_says_what_it_cannot_check(tmp_path: Path) -> None:
+    result = call("check", written(tmp_path, BARE))
+    assert result.exit_code == 0
+    assert "syntax and names only" in result.stdout
+
+
+def test_run_passes_arguments_on(tmp_path: Path) -> None:
+    path = written(tmp_path, "import sys\nprint(__name__, sys.argv[1:])\n")
+    result = call("run", path, "--flag", "x")
+    assert result.output == "__main__ ['--flag', 'x']\n"
+
+
+def test_run_shows_kernel_errors_without_a_traceback(tmp_path: Path) -> None:
+    text = "import numpy as np\n" + BAD + "bad[1, 1](np.zeros(4, np.float32), 1)\n"
+    result = call("run", "--device", "emulator", written(tmp_path, text))
+    assert result.exit_code == 1
+    assert "kernels.py:10:12: error:" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_run_names_the_line_of_a_fault(tmp_path: Path) -> None:
+    text = "import numpy as np\n" + GOOD + "good[1, 32](np.zeros(4, np.float32), 32)\n"
+    result = call("run", "--device", "emulator", written(tmp_path, text))
+    assert result.exit_code == 1
+    assert "kernels.py:7" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_run_shows_a_programs_own_exception(tmp_path: Path) -> None:
+    result = call("run", written(tmp_path, "def f():\n    return 1 / 0\nf()\n"))
+    assert result.exit_code == 1
+    assert "ZeroDivisionError" in result.stderr
+    assert "runpy" not in result.stderr
+
+
+def test_doctor() -> None:
+    result = call("doctor")
+    assert result.exit_code == 0
+    for what in (
+        "Python",
+        "numpy",
+        "llvmlite",
+        "LLVM's NVPTX target",
+        "libdevice",
+        "ptxas",
+        "nvdisasm",
+        "NVIDIA driver",
+    ):
+        assert what in result.output

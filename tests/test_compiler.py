@@ -1,0 +1,226 @@
+"""`@kernel`, `compile` and `cuda_module`: options, specialisation, rebinding, and what needs no device."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kdsl
+from kdsl import CompileError, Ptr, f32, i32, kernel, thread_idx
+
+SCALE = 2.0
+
+
+@kernel
+def scale(x: Ptr[f32]) -> None:
+    x[thread_idx.x] = x[thread_idx.x] * SCALE
+
+
+@kernel
+def fill(x, value):  # type: ignore[no-untyped-def]
+    x[thread_idx.x] = value
+
+
+@kernel
+def total(matrix, out: Ptr[f32]):  # type: ignore[no-untyped-def]
+    acc = 0.0
+    for row in range(matrix.shape[0]):
+        for column in range(matrix.shape[1]):
+            acc += matrix[row, column]
+    out[0] = acc
+
+
+def test_compile_needs_no_launch() -> None:
+    compilation = kdsl.compile(scale, target="sm_75")
+    assert ".target sm_75" in compilation.ptx
+    assert compilation.kernels == ("scale",)
+
+
+def test_several_kernels_share_a_module() -> None:
+    @kernel
+    def other(x: Ptr[f32]) -> None:
+        x[0] = 1.0
+
+    ptx = kdsl.compile([scale, other], target="sm_90").ptx
+    assert ".entry scale(" in ptx
+    assert ".entry other(" in ptx
+
+
+def test_unknown_architecture_lists_the_known() -> None:
+    with pytest.raises(ValueError, match="sm_999.*sm_90"):
+        kdsl.compile(scale, target="sm_999")
+
+
+def test_rebinding_a_captured_name_recompiles(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
+    x = np.ones(4, np.float32)
+    configured = scale[1, 4]
+    configured(x)
+    assert (x == 2).all()
+    monkeypatch.setitem(globals(), "SCALE", 5.0)
+    configured(x)
+    assert (x == 10).all()
+
+
+def test_rebinding_what_a_helper_captures_recompiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    @kernel
+    def indirect(x: Ptr[f32]) -> None:
+        x[0] = helper()
+
+    x = np.zeros(1, np.float32)
+    indirect[1, 1](x)
+    assert x[0] == 2
+    monkeypatch.setitem(globals(), "SCALE", 7.0)
+    indirect[1, 1](x)
+    assert x[0] == 7
+
+
+def helper() -> float:
+    return SCALE
+
+
+def test_unannotated_kernel_specialises(device: str) -> None:
+    for dtype in (np.float32, np.float64, np.int32):
+        x = np.zeros(4, dtype)
+        fill[1, 4](x, 3)
+        assert (x == 3).all()
+
+
+def test_unannotated_kernel_takes_strided_arrays(device: str) -> None:
+    out = np.zeros(1, np.float32)
+    matrix = np.arange(24, dtype=np.float32).reshape(4, 6)
+    for view in (matrix, matrix.T, matrix[::2, 1::2], matrix[::-1]):
+        total[1, 1](view, out)
+        assert out[0] == view.sum()
+
+
+def test_a_strong_scalar_of_the_wrong_type_is_a_compile_error() -> None:
+    with pytest.raises(CompileError):
+        fill[1, 4](np.zeros(4, np.int32), 0.5)
+
+
+def test_signature_for_unannotated_parameters() -> None:
+    for signature in ({"x": Ptr[f32], "value": f32}, (Ptr[f32], f32)):
+        assert "st.global" in kdsl.compile(fill, target="sm_90", signature=signature).ptx
+    with pytest.raises(TypeError, match="'value' has no annotation"):
+        kdsl.compile(fill, target="sm_90", signature={"x": Ptr[f32]})
+    with pytest.raises(TypeError, match="no parameter 'y'"):
+        kdsl.compile(fill, target="sm_90", signature={"y": Ptr[f32]})
+
+
+def test_options() -> None:
+    @kernel(fmad=False, restrict=True, launch_bounds=(256, 2))
+    def fused(x: Ptr[f32], y: Ptr[f32]) -> None:
+        x[0] = y[0] * y[1] + y[2]
+
+    ptx = kdsl.compile(fused, target="sm_90").ptx
+    assert "fma" not in ptx
+    assert ".maxntid 256" in ptx
+    assert ".minnctapersm 2" in ptx
+    assert "ld.global.nc" in ptx
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"speed": True}, "no option 'speed'"),
+        ({"fmad": 1}, "takes True or False"),
+        ({"launch_bounds": (2048,)}, "launch_bounds takes"),
+        ({"launch_bounds": "256"}, "launch_bounds takes"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        kernel(**options)
+
+
+@pytest.mark.parametrize("thing", [3, "x", int, len, print])
+def test_what_is_no_function_is_refused(thing: Any) -> None:
+    with pytest.raises(TypeError, match="@kernel takes a function"):
+        kernel(thing)
+
+
+def test_calling_a_kernel_without_a_configuration() -> None:
+    with pytest.raises(TypeError, match=r"scale\[grid, block\]"):
+        scale(np.zeros(1, np.float32))
+
+
+def test_intrinsics_are_refused_on_the_host() -> None:
+    with pytest.raises(TypeError, match="inside a @kernel"):
+        kdsl.sync_threads()
+
+
+def test_all_mistakes_are_reported_and_nothing_runs() -> None:
+    @kernel
+    def wrong(x: Ptr[f32]) -> None:
+        x[0] = first_unknown
+        x[1] = second_unknown
+
+    x = np.zeros(2, np.float32)
+    with pytest.raises(CompileError) as caught:
+        wrong[1, 1](x)
+    assert len(caught.value.diagnostics) == 2
+    assert not x.any()
+
+
+@kdsl.cuda_module
+class kernels:
+    @kernel
+    def write(out: Ptr[i32]) -> None:
+        out[0] = 42
+
+    @kernel
+    def double(out: Ptr[i32]) -> None:
+        out[0] = out[0] * 2
+
+
+def test_cuda_module(device: str) -> None:
+    loaded = kernels.load()
+    out = np.zeros(1, np.int32)
+    loaded.write[1, 1](out)
+    loaded.double[1, 1](out)
+    assert out[0] == 84
+    with pytest.raises(AttributeError, match="there are: write, double"):
+        loaded.triple
+
+
+def test_kernels_of_a_foreign_module(tmp_path: Path, device: str) -> None:
+    path = tmp_path / "kernels.ptx"
+    path.write_text(kernels.compile("sm_75").ptx)
+    for image in (path, str(path), path.read_bytes()):
+        loaded = kernels.from_module(kdsl.load_module(image))
+        out = np.zeros(1, np.int32)
+        loaded.write[1, 1](out)
+        assert out[0] == 42
+
+
+def test_module_without_the_entry() -> None:
+    @kdsl.cuda_module
+    class others:
+        @kernel
+        def absent(out: Ptr[i32]) -> None:
+            out[0] = 1
+
+    with pytest.raises(KeyError, match="write"):
+        others.from_module(kdsl.load_module(kernels.compile("sm_75").ptx.encode()))
+
+
+def test_a_class_without_kernels_is_refused() -> None:
+    with pytest.raises(TypeError, match="no @kernel function"):
+
+        @kdsl.cuda_module
+        class empty:
+            pass
+
+
+def test_overlap_is_seen_as_on_c_pointers(device: str) -> None:
+    @kernel
+    def shift(a: Ptr[f32], b: Ptr[f32]) -> None:
+        b[0] = a[0] + 1.0
+        a[1] = b[0] + 1.0
+
+    x = np.zeros(2, np.float32)
+    shift[1, 1](x, x)
+    assert x.tolist() == [1, 2]
