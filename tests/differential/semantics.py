@@ -111,10 +111,10 @@ def float_modulo(a: float, b: float, form: ieee.Format) -> float:
 
 def float_floor_divide(a: float, b: float, form: ieee.Format) -> float:
     """Python's: the quotient of what the truncating remainder leaves, made whole; of 16-bit floats the exact floor."""
-    if math.isnan(a) or math.isnan(b) or math.isinf(a):
-        return math.nan
     if b == 0:
         return ieee.divide(a, b, form)
+    if math.isnan(a) or math.isnan(b) or math.isinf(a):
+        return math.nan
     if form.bits == 16 and math.isfinite(b):
         (n, d), (m, e) = a.as_integer_ratio(), b.as_integer_ratio()
         return ieee.nearest((n * e) // (m * d), 1, form, ieee.signed_zero(a, b))
