@@ -17,6 +17,9 @@ Value = bool | int | float
 FORMATS = {F16: (11, -14, 15), BF16: (8, -126, 127), F32: (24, -126, 127), F64: (53, -1022, 1023)}
 """Significant bits, and the exponents of the smallest and largest normal numbers."""
 
+# For infinities and NaNs, which every format has alike, and the sign of a zero.
+IEEE: dict[str, np.ufunc] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
+
 
 def nearest(value: Fraction, t: ScalarType, zero: float = 0.0) -> float:
     """``value`` rounded once, half to even; ``zero`` is what 0 gives."""
@@ -63,28 +66,21 @@ def float_binary(op: str, a: float, b: float, t: ScalarType) -> float:
         with np.errstate(all="ignore"):
             result = float(np.floor_divide(wide(a), wide(b)) if op == "//" else np.remainder(wide(a), wide(b)))
         return narrow(result, t)
+    with np.errstate(all="ignore"):
+        doubled = float(IEEE[op](np.float64(a), np.float64(b)))
     if not (math.isfinite(a) and math.isfinite(b)) or (op == "/" and b == 0):
-        with np.errstate(all="ignore"):
-            x, y = np.float64(a), np.float64(b)
-            return float({"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}[op](x, y))
+        return doubled
     x, y = Fraction(a), Fraction(b)
     exact = {"+": x + y, "-": x - y, "*": x * y, "/": x / y if y else Fraction(0)}[op]
-    with np.errstate(all="ignore"):
-        zero = float(
-            {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}[op](np.float64(a), np.float64(b))
-        )
-    return nearest(exact, t, math.copysign(0.0, zero))
+    return nearest(exact, t, math.copysign(0.0, doubled))
 
 
 def extreme(op: str, a: float, b: float) -> float:
     if math.isnan(a) or math.isnan(b):
         return b if math.isnan(a) else a
     if a == b == 0:
-        return (
-            min(a, b, key=lambda v: math.copysign(1, v))
-            if op == "min"
-            else max(a, b, key=lambda v: math.copysign(1, v))
-        )
+        negative = [math.copysign(1, v) < 0 for v in (a, b)]
+        return -0.0 if (any(negative) if op == "min" else all(negative)) else 0.0
     return min(a, b) if op == "min" else max(a, b)
 
 

@@ -53,9 +53,10 @@ def array(numbers: list[Value], s: ScalarType) -> Array:
     return np.array(numbers, dtype=NUMPY[s])
 
 
-def mismatches(
-    device: Device, name: str, result: ScalarType, inputs: list[tuple[list[Value], ScalarType]], expected: list[Value]
-) -> list[str]:
+Inputs = list[tuple[list[Value], ScalarType]]
+
+
+def mismatches(device: Device, name: str, result: ScalarType, inputs: Inputs, expected: list[Value]) -> list[str]:
     """Where a kernel's results are not bit for bit the expected ones (any NaN for a NaN)."""
     count = len(expected)
     out = array([0] * count, result)
@@ -73,7 +74,7 @@ def mismatches(
     return wrong
 
 
-Case = tuple[ir.Function, ScalarType, list[tuple[list[Value], ScalarType]], list[Value]]
+Case = tuple[ir.Function, ScalarType, Inputs, list[Value]]
 
 
 def case(name: str, result: ScalarType, operands: list[ScalarType], make: object, expect: Callable[..., Value]) -> Case:
