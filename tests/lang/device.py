@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +17,16 @@ from kdsl.target import Target
 from .calls import Call, mapped
 
 
+def compile_one(device: Backend, kernel: ir.Function) -> Any:
+    """The handle of a kernel, compiled for the device and loaded there."""
+    target = Target.parse(device.target)
+    ptx = emit(optimize(lower(ir.Module((kernel,)), target), target), target)
+    return device.function(device.load(ptx.encode()), kernel.name)
+
+
 def evaluate(device: Backend, call: Call, arguments: list[np.ndarray], threads: int = 0) -> list[np.ndarray]:
     """The results of ``call`` in each of ``threads`` threads: as many as there are rows of arguments, at most 1024."""
-    target = Target.parse(device.target)
-    ptx = emit(optimize(lower(ir.Module((mapped(call, "k"),)), target), target), target)
-    function = device.function(device.load(ptx.encode()), "k")
+    function = compile_one(device, mapped(call, "k"))
     count = threads or len(arguments[0])
     types = call.result.elements if isinstance(call.result, t.TupleType) else (call.result,)
     outputs = [np.zeros(count, r.numpy) for r in types]

@@ -11,15 +11,12 @@ import numpy as np
 import pytest
 
 from kdsl.backend import Backend, Launch
-from kdsl.codegen.lower import lower
-from kdsl.codegen.nvptx import emit, optimize
-from kdsl.emulator import Emulator
 from kdsl.ir import nodes as ir
 from kdsl.lang import types as t
 from kdsl.lang.index import thread_idx
-from kdsl.target import Target
 
 from .calls import SPAN
+from .device import compile_one
 
 INTEGERS = (t.I32, t.U32, t.I64, t.U64)
 FLOATS = (t.F32, t.F64)
@@ -32,11 +29,6 @@ CASES = [
     if type_ in INTEGERS or op not in INTEGER_ONLY
     if type_ == t.U32 or op not in WRAPPING
 ]
-
-
-@pytest.fixture(scope="module")
-def device() -> Backend:
-    return Emulator()
 
 
 def kernel(op: ir.AtomicOp, type_: t.ScalarType) -> ir.Function:
@@ -57,19 +49,17 @@ def kernel(op: ir.AtomicOp, type_: t.ScalarType) -> ir.Function:
 
 def run(device: Backend, op: ir.AtomicOp, memory: np.ndarray, index: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The old values; ``memory`` is changed."""
-    target = Target.parse(device.target)
     type_ = next(s for s in (*INTEGERS, *FLOATS) if s.numpy == memory.dtype)
-    ptx = emit(optimize(lower(ir.Module((kernel(op, type_),)), target), target), target)
     out = np.zeros_like(a)
     arrays = [out, memory, np.array(index, np.int32), a, b]
     addresses = [device.alloc(array.nbytes) for array in arrays]
     for address, array in zip(addresses, arrays, strict=True):
-        device.write(address, memoryview(array).cast("B"))
-    function = device.function(device.load(ptx.encode()), "k")
+        device.write(address, memoryview(array.view(np.uint8)))
+    function = compile_one(device, kernel(op, type_))
     device.launch(function, Launch((1, 1, 1), (len(a), 1, 1)), struct.pack("<5Q", *addresses))
     device.synchronize()
     for address, array in zip(addresses[:2], (out, memory), strict=True):
-        device.read(address, memoryview(array).cast("B"))
+        device.read(address, memoryview(array.view(np.uint8)))
     return out
 
 
@@ -114,10 +104,10 @@ def numbers(type_: t.ScalarType, count: int, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("op", "type_"), CASES, ids=lambda v: v.value if isinstance(v, ir.AtomicOp) else v.name)
-def test_each_thread_on_its_own_element(op: ir.AtomicOp, type_: t.ScalarType, device: Backend) -> None:
+def test_each_thread_on_its_own_element(op: ir.AtomicOp, type_: t.ScalarType, backend: Backend) -> None:
     before, a, b = (numbers(type_, 64, seed) for seed in (1, 2, 3))
     memory = before.copy()
-    out = run(device, op, memory, range(64), a, b)
+    out = run(backend, op, memory, range(64), a, b)
     assert out.tobytes() == before.tobytes()
     rows = zip(before.tolist(), a.tolist(), b.tolist(), strict=True)
     expected = np.array([updated(op, type_, *row) for row in rows], type_.numpy)
@@ -126,10 +116,10 @@ def test_each_thread_on_its_own_element(op: ir.AtomicOp, type_: t.ScalarType, de
 
 
 @pytest.mark.parametrize("type_", (*INTEGERS, *FLOATS), ids=str)
-def test_sums_of_colliding_threads_are_whole(type_: t.ScalarType, device: Backend) -> None:
+def test_sums_of_colliding_threads_are_whole(type_: t.ScalarType, backend: Backend) -> None:
     a = np.arange(1, 65).astype(type_.numpy)
     memory = np.array([100, 0], type_.numpy)
-    out = run(device, ir.AtomicOp.ADD, memory, [0] * 64, a, a)
+    out = run(backend, ir.AtomicOp.ADD, memory, [0] * 64, a, a)
     assert memory.tolist() == [100 + 64 * 65 // 2, 0]
     # In whatever order they came, each saw the sum of those before it.
     order = np.argsort(out)
@@ -137,9 +127,9 @@ def test_sums_of_colliding_threads_are_whole(type_: t.ScalarType, device: Backen
 
 
 @pytest.mark.parametrize("type_", FLOATS, ids=str)
-def test_extremes_of_colliding_floats(type_: t.ScalarType, device: Backend) -> None:
+def test_extremes_of_colliding_floats(type_: t.ScalarType, backend: Backend) -> None:
     a = np.random.default_rng(4).normal(size=64).astype(type_.numpy)
     for op, expected in ((ir.AtomicOp.MAX, a.max()), (ir.AtomicOp.MIN, a.min())):
         memory = np.array([math.nan], type_.numpy)
-        run(device, op, memory, [0] * 64, a, a)
+        run(backend, op, memory, [0] * 64, a, a)
         assert memory[0] == expected

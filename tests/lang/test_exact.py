@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from kdsl.backend import Backend
-from kdsl.emulator import Emulator
 from kdsl.lang import types as t
 
 from .calls import Call, calls
@@ -20,11 +19,6 @@ from .device import evaluate
 BY_MODULE: dict[str, list[Call]] = {}
 for _call in calls():
     BY_MODULE.setdefault(_call.intrinsic.stub.__module__.rpartition(".")[2], []).append(_call)
-
-
-@pytest.fixture(scope="module")
-def device() -> Backend:
-    return Emulator()
 
 
 def floats(type_: t.ScalarType, rng: np.random.Generator) -> np.ndarray:
@@ -73,14 +67,14 @@ OPERATIONS: dict[str, Callable[..., Fraction]] = {
 
 
 @pytest.mark.parametrize("call", BY_MODULE["rounded"], ids=lambda c: c.id)
-def test_rounding_is_the_one_said(call: Call, device: Backend) -> None:
+def test_rounding_is_the_one_said(call: Call, backend: Backend) -> None:
     operation, _, mode = call.intrinsic.name.rpartition("_")
     type_ = call.bound or t.F32
     rng = np.random.default_rng(7)
     arguments = [floats(type_, rng) for _ in call.parameters]
     if operation in ("sqrt", "rsqrt"):
         arguments = [np.abs(arguments[0])]
-    (results,) = evaluate(device, call, arguments)
+    (results,) = evaluate(backend, call, arguments)
     for row in range(64):
         inputs = [Fraction(a[row].item()) for a in arguments]
         if operation == "sqrt":
@@ -98,7 +92,7 @@ CONVERSIONS = [c for c in CONVERSIONS if "half" not in c.intrinsic.name]
 
 
 @pytest.mark.parametrize("call", CONVERSIONS, ids=lambda c: c.id)
-def test_conversion_rounds_and_saturates(call: Call, device: Backend) -> None:
+def test_conversion_rounds_and_saturates(call: Call, backend: Backend) -> None:
     source, target, mode = re.fullmatch(r"([a-z]+)2([a-z]+)_(r[nzud])", call.intrinsic.name).groups()
     source, target = TYPES[source], TYPES[target]
     rng = np.random.default_rng(11)
@@ -123,7 +117,7 @@ def test_conversion_rounds_and_saturates(call: Call, device: Backend) -> None:
             *rng.integers(source.minimum, source.maximum, 62, source.numpy, endpoint=True),
         ]
     values = np.array(numbers, dtype=source.numpy)
-    (results,) = evaluate(device, call, [values])
+    (results,) = evaluate(backend, call, [values])
     for value, got in zip(values.tolist(), results.tolist(), strict=True):
         if target.is_float:
             expected = directed(Fraction(value), mode, target)
@@ -133,9 +127,9 @@ def test_conversion_rounds_and_saturates(call: Call, device: Backend) -> None:
 
 
 @pytest.mark.parametrize("call", [c for c in CONVERSIONS if c.parameters[0][1].is_float], ids=lambda c: c.id)
-def test_nan_and_infinity_convert_as_ptx_says(call: Call, device: Backend) -> None:
+def test_nan_and_infinity_convert_as_ptx_says(call: Call, backend: Backend) -> None:
     source, target = call.parameters[0][1], call.result
-    (results,) = evaluate(device, call, [np.array([math.nan, math.inf, -math.inf], source.numpy)])
+    (results,) = evaluate(backend, call, [np.array([math.nan, math.inf, -math.inf], source.numpy)])
     if target.is_float:
         assert np.array_equal(results, [math.nan, math.inf, -math.inf], equal_nan=True)
     else:
@@ -148,30 +142,30 @@ def test_nan_and_infinity_convert_as_ptx_says(call: Call, device: Backend) -> No
 @pytest.mark.parametrize(
     "call", [c for c in BY_MODULE["conversion"] if "_as_" in c.intrinsic.name], ids=lambda c: c.intrinsic.name
 )
-def test_reinterpretation_keeps_the_bits(call: Call, device: Backend) -> None:
+def test_reinterpretation_keeps_the_bits(call: Call, backend: Backend) -> None:
     values = np.random.default_rng(3).bytes(64 * call.result.size)
     arguments = np.frombuffer(values, call.parameters[0][1].numpy)
-    (results,) = evaluate(device, call, [arguments])
+    (results,) = evaluate(backend, call, [arguments])
     assert results.tobytes() == values
 
 
-def test_halves_of_a_double(device: Backend) -> None:
+def test_halves_of_a_double(backend: Backend) -> None:
     by_name = {c.intrinsic.name: c for c in BY_MODULE["conversion"]}
     numbers = floats(t.F64, np.random.default_rng(5))
-    (high,) = evaluate(device, by_name["double2hiint"], [numbers])
-    (low,) = evaluate(device, by_name["double2loint"], [numbers])
+    (high,) = evaluate(backend, by_name["double2hiint"], [numbers])
+    (low,) = evaluate(backend, by_name["double2loint"], [numbers])
     assert np.array_equal(high, (numbers.view(np.int64) >> 32).astype(np.int32))
     assert np.array_equal(low, numbers.view(np.int64).astype(np.int32))
-    (again,) = evaluate(device, by_name["hiloint2double"], [high, low])
+    (again,) = evaluate(backend, by_name["hiloint2double"], [high, low])
     assert np.array_equal(again, numbers)
 
 
-def test_halves_by_their_cuda_names(device: Backend) -> None:
+def test_halves_by_their_cuda_names(backend: Backend) -> None:
     by_name = {c.intrinsic.name: c for c in BY_MODULE["conversion"]}
     numbers = floats(t.F32, np.random.default_rng(5))
-    (half,) = evaluate(device, by_name["float2half_rn"], [numbers])
+    (half,) = evaluate(backend, by_name["float2half_rn"], [numbers])
     assert np.array_equal(half, numbers.astype(np.float16))
-    (single,) = evaluate(device, by_name["half2float"], [half])
+    (single,) = evaluate(backend, by_name["half2float"], [half])
     assert np.array_equal(single, half.astype(np.float32))
 
 
@@ -200,13 +194,13 @@ INTEGERS: dict[str, Callable[..., int]] = {
 
 
 @pytest.mark.parametrize("call", BY_MODULE["integer"], ids=lambda c: c.id)
-def test_integer_function(call: Call, device: Backend) -> None:
+def test_integer_function(call: Call, backend: Backend) -> None:
     rng = np.random.default_rng(2)
     arguments = []
     for _, type_ in call.parameters:
         edges = [0, 1, type_.maximum, type_.minimum, type_.maximum - 1]
         arguments.append(np.array([*edges, *rng.integers(type_.minimum, type_.maximum, 59, type_.numpy)], type_.numpy))
-    (results,) = evaluate(device, call, arguments)
+    (results,) = evaluate(backend, call, arguments)
     type_ = call.bound or t.U32
     mask = (1 << call.result.bits) - 1
     for row in range(64):
@@ -216,17 +210,17 @@ def test_integer_function(call: Call, device: Backend) -> None:
 
 
 @pytest.mark.parametrize("call", [c for c in calls() if c.intrinsic.name == "nextafter"], ids=lambda c: c.id)
-def test_nextafter(call: Call, device: Backend) -> None:
+def test_nextafter(call: Call, backend: Backend) -> None:
     x = np.array([0.0, -0.0, 1.0, -1.0, math.inf, 5.0, math.nan, 1e-44], call.bound.numpy)
     y = np.array([1.0, -1.0, 2.0, 0.0, 0.0, 5.0, 1.0, 0.0], call.bound.numpy)
-    (results,) = evaluate(device, call, [x, y])
+    (results,) = evaluate(backend, call, [x, y])
     assert np.array_equal(results, np.nextafter(x, y), equal_nan=True)
 
 
 @pytest.mark.parametrize("call", [c for c in calls() if c.intrinsic.name == "remquo"], ids=lambda c: c.id)
-def test_remquo(call: Call, device: Backend) -> None:
+def test_remquo(call: Call, backend: Backend) -> None:
     x, y = (floats(call.bound, np.random.default_rng(seed)) for seed in (1, 2))
-    remainders, quotients = evaluate(device, call, [x, y])
+    remainders, quotients = evaluate(backend, call, [x, y])
     for row in range(64):
         a, b = x[row].item(), y[row].item()
         assert remainders[row] == math.remainder(a, b)

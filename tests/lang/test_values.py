@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import math
+import struct
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from kdsl.backend import Backend
-from kdsl.emulator import Emulator
+from kdsl.backend import Backend, Launch
 from kdsl.lang import types as t
 
-from .calls import Call, calls
-from .device import evaluate
+from .calls import Call, calls, kernel
+from .device import compile_one, evaluate
 from .reference import EXPECTED
 
 CALLS = [c for c in calls() if c.intrinsic.name in EXPECTED and ".math.f" not in c.intrinsic.stub.__module__]
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, math.inf, -math.inf, math.nan]
-
-
-@pytest.fixture(scope="module")
-def device() -> Backend:
-    return Emulator()
 
 
 def sample(domain: str, dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
@@ -87,14 +82,14 @@ def _nearest(exact: Fraction) -> float:
 
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda c: c.id)
-def test_function_is_near_its_reference(call: Call, device: Backend) -> None:
+def test_function_is_near_its_reference(call: Call, backend: Backend) -> None:
     expected = EXPECTED[call.intrinsic.name]
     rng = np.random.default_rng(len(call.id))
     arguments = [
         sample(expected.domain, type_.numpy, rng) if type_.is_float else integers(type_, rng)
         for _, type_ in call.parameters
     ]
-    results = evaluate(device, call, arguments)
+    results = evaluate(backend, call, arguments)
     wide = call.bound is t.F64 or call.bound == t.F64
     allowed, absolute = expected.ulps[wide], expected.absolute[wide]
     for row in range(64):
@@ -107,3 +102,54 @@ def test_function_is_near_its_reference(call: Call, device: Backend) -> None:
                 assert got == exact, (inputs, got, exact)
             elif not abs(float(got) - float(exact)) <= absolute:
                 assert ulps(got, exact, result.dtype) <= allowed, (inputs, got, exact)
+
+
+@pytest.mark.parametrize("call", [c for c in calls() if c.intrinsic.name in ("norm", "rnorm")], ids=lambda c: c.id)
+def test_length_of_a_vector_in_memory(call: Call, backend: Backend) -> None:
+    vector = np.array([3.0, -4.0, 12.0, 84.0], call.bound.numpy)
+    out = np.zeros(1, call.bound.numpy)
+    function = compile_one(backend, kernel(call))
+    addresses = [backend.alloc(array.nbytes) for array in (out, vector)]
+    backend.write(addresses[1], memoryview(vector.view(np.uint8)))
+    backend.launch(function, Launch((1, 1, 1), (1, 1, 1)), struct.pack("<Qi4xQ", addresses[0], 4, addresses[1]))
+    backend.synchronize()
+    backend.read(addresses[0], memoryview(out.view(np.uint8)))
+    expected = 85.0 if call.intrinsic.name == "norm" else 1 / 85.0
+    assert ulps(out[0], expected, out.dtype) <= 4
+
+
+FAST = {
+    "sin": (np.sin, 2**-20.5),
+    "cos": (np.cos, 2**-20.5),
+    "tan": (np.tan, 1e-4),
+    "tanh": (np.tanh, 1e-3),
+    "exp": (np.exp, 1e-4),
+    "exp10": (lambda x: 10**x, 1e-1),
+    "log": (lambda x: np.log(np.abs(x)), 1e-5),
+    "log2": (lambda x: np.log2(np.abs(x)), 1e-5),
+    "log10": (lambda x: np.log10(np.abs(x)), 1e-5),
+    "saturate": (lambda x: np.clip(x, 0, 1), 0),
+}
+
+
+@pytest.mark.parametrize("call", [c for c in calls() if c.id.startswith("fast-")], ids=lambda c: c.id)
+def test_approximation_is_near(call: Call, backend: Backend) -> None:
+    x = np.random.default_rng(1).uniform(-1.5, 1.5, 64).astype(call.parameters[0][1].numpy)
+    if call.intrinsic.name in ("log", "log2", "log10", "pow"):
+        x = np.abs(x)
+    y = np.random.default_rng(2).uniform(1, 3, 64).astype(np.float32)
+    results = evaluate(backend, call, [x, y][: len(call.parameters)])
+    wide = x.astype(np.float64)
+    match call.intrinsic.name:
+        case "sincos":
+            assert np.abs(results[0] - np.sin(wide)).max() < 2**-20.5
+            assert np.abs(results[1] - np.cos(wide)).max() < 2**-20.5
+        case "pow":
+            assert np.allclose(results[0], wide**y, rtol=1e-5)
+        case "divide":
+            assert np.allclose(results[0], wide / y, rtol=2**-22)
+        case "rcp64h":
+            assert np.allclose(results[0], 1 / wide, rtol=2**-19)
+        case name:
+            function, tolerance = FAST[name]
+            assert np.abs(results[0] - function(wide)).max() <= tolerance
