@@ -80,6 +80,7 @@ class Scope:
         self.depot: dict[str, int] = {}
         self.next_pc = 0
         self.mention_counts: Counter[str] = Counter()
+        self.base_counts: Counter[str] = Counter()
         self.code = Code(
             function.name, index, function.entry, function.parameters, function.returns, self.lay_out_locals(),
             function.attributes,
@@ -116,6 +117,17 @@ class Scope:
                         case Not(inner):
                             pending.append(inner)
         return self.mention_counts[register]
+
+    def bases(self, register: str) -> int:
+        """How many memory operands of the function start from a register."""
+        if not self.base_counts:
+            self.base_counts.update(
+                operand.base.name
+                for instruction in self.function.instructions
+                for operand in instruction.operands
+                if isinstance(operand, Address) and isinstance(operand.base, Register)
+            )
+        return self.base_counts[register]
 
     # Slots.
 

@@ -67,7 +67,8 @@ class Fragment:
     """Lanes that run together. ``key`` orders fragments: the lowest program counter of the outermost frame runs first."""
 
     __slots__ = (
-        "batch", "cache", "code", "count", "frames", "lanes", "lazy", "local_base", "pc", "prefix", "registers", "stamp",
+        "batch", "cache", "code", "count", "frames", "lanes", "lazy", "local_base", "pc", "prefix", "reaches",
+        "registers", "stamp",
     )  # fmt: skip
 
     def __init__(self, batch: Batch, lanes: Array, code: Code, registers: Registers) -> None:
@@ -83,6 +84,7 @@ class Fragment:
         self.local_base = 0
         self.stamp = 0
         self.cache: dict[Any, Array] = {}
+        self.reaches: dict[Any, Any] = {}
 
     @property
     def key(self) -> Key:

@@ -8,8 +8,9 @@ from kdsl.emulator.access import load, store
 from kdsl.emulator.code import Op, Step
 from kdsl.emulator.decode import DTYPES, Scope
 from kdsl.emulator.fragment import Fragment
+from kdsl.emulator.reach import reach
 from kdsl.emulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, Array
-from kdsl.emulator.syntax import BYTES, Address, Instruction, Operand, Sink, Symbol, Vector
+from kdsl.emulator.syntax import BYTES, Address, Instruction, Operand, Register, Sink, Symbol, Vector
 
 SPACES = {"global", "shared", "shared::cta", "local", "const", "param", "param::entry", "param::func"}
 STATE_SPACE = {"shared::cta": "shared", "const": "global", "param::entry": "param", "param::func": "param"}
@@ -142,7 +143,7 @@ def load_step(scope: Scope, instruction: Instruction) -> Step:
         return load_parameter(scope, kind, results, source)
     slot, offset = scope.address(instruction, source)
     where = "global" if space == "param" else space
-    run = load_op(results, slot, offset, where, kind, count)
+    run = load_op(results, slot, offset, where, kind, reused(scope, source))
     return Step(run, uses=(slot,), defines=tuple(results), spins=volatile)
 
 
@@ -159,29 +160,24 @@ def load_parameter(scope: Scope, kind: str, results: list[int], source: Address)
     return Step(run, uses=tuple(pieces), defines=tuple(results))
 
 
-def load_op(results: list[int], slot: int, offset: int, space: str, kind: str, count: int) -> Op:
-    width = BYTES[kind]
+def load_op(results: list[int], slot: int, offset: int, space: str, kind: str, reused: bool) -> Op:
+    width, count = BYTES[kind], len(results)
     memory_kind = f"u{width}"
     widen = width == 1
-    if count == 1:
-        (result,) = results
-
-        def run_one(f: Fragment) -> None:
-            r = f.registers
-            address = r[slot]
-            if offset:
-                address = address + address.dtype.type(offset % (1 << 8 * address.itemsize))
-            (value,) = load(f, space, address, memory_kind, width, 1)
-            r[result] = value.astype(np.uint16) if widen else value
-
-        return run_one
 
     def run(f: Fragment) -> None:
         r = f.registers
         address = r[slot]
-        if offset:
-            address = address + address.dtype.type(offset % (1 << 8 * address.itemsize))
-        for result, value in zip(results, load(f, space, address, memory_kind, width, count), strict=True):
+        found = None
+        if reused:
+            where = reach(f, space, address, width, width * count)
+            if where is not None:
+                found = where.load(offset, memory_kind, width, count)
+        if found is None:
+            if offset:
+                address = address + address.dtype.type(offset % (1 << 8 * address.itemsize))
+            found = load(f, space, address, memory_kind, width, count)
+        for result, value in zip(results, found, strict=True):
             r[result] = value.astype(np.uint16) if widen else value
 
     return run
@@ -197,7 +193,8 @@ def store_step(scope: Scope, instruction: Instruction) -> Step:
     if space == "param" and isinstance(target, Address) and isinstance(target.base, Symbol):
         return store_parameter(scope, kind, target, values)
     slot, offset = scope.address(instruction, target)
-    return Step(store_op(slot, offset, values, space, BYTES[kind]), uses=(slot, *values), spins=volatile)
+    run = store_op(slot, offset, values, space, BYTES[kind], reused(scope, target))
+    return Step(run, uses=(slot, *values), spins=volatile)
 
 
 def store_parameter(scope: Scope, kind: str, target: Address, values: list[int]) -> Step:
@@ -213,15 +210,25 @@ def store_parameter(scope: Scope, kind: str, target: Address, values: list[int])
     return Step(run, uses=tuple(values), defines=tuple(pieces))
 
 
-def store_op(slot: int, offset: int, values: list[int], space: str, width: int) -> Op:
+def store_op(slot: int, offset: int, values: list[int], space: str, width: int, reused: bool) -> Op:
     def run(f: Fragment) -> None:
         r = f.registers
         address = r[slot]
+        data = [r[v] for v in values]
+        if reused:
+            where = reach(f, space, address, width, width * len(values))
+            if where is not None and where.store(offset, width, data):
+                return
         if offset:
             address = address + address.dtype.type(offset % (1 << 8 * address.itemsize))
-        store(f, space, address, width, [r[v] for v in values])
+        store(f, space, address, width, data)
 
     return run
+
+
+def reused(scope: Scope, operand: Operand) -> bool:
+    """Whether an address is likely to be used again: several accesses name its register."""
+    return isinstance(operand, Address) and isinstance(operand.base, Register) and scope.bases(operand.base.name) > 1
 
 
 # Address conversions
