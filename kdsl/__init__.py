@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from kdsl.lang.index import block_dim, block_idx, grid, grid_dim, gridsize, lane_id, thread_idx, warp_id, warp_size
     from kdsl.lang.math import fast, fma, rsqrt
     from kdsl.lang.memory import local, shared
+    from kdsl.lang.static import static_assert, static_range
     from kdsl.lang.synchronization import (
         FULL_MASK,
         fence,
@@ -76,6 +77,7 @@ _MODULES = {
     ),
     "kdsl.lang.warp": "shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync all_sync any_sync ballot_sync active_mask",
     "kdsl.lang.memory": "shared local",
+    "kdsl.lang.static": "static_assert static_range",
     "kdsl.lang.casts": "bitcast",
     "kdsl.lang.math": "fast fma rsqrt",
     "kdsl.lang": "atomic",
@@ -166,6 +168,8 @@ __all__ = [
     "shfl_sync",
     "shfl_up_sync",
     "shfl_xor_sync",
+    "static_assert",
+    "static_range",
     "sync_threads",
     "sync_threads_and",
     "sync_threads_count",

@@ -38,7 +38,9 @@ def match_arguments(
     if len(node.args) > len(positional):
         least = len([p for p in positional if p not in optional])
         count = f"{least} to {len(positional)}" if least < len(positional) else str(len(positional))
-        frame.error(node, f"{name}() takes {count} arguments ({takes}), and this gives {len(node.args)}")
+        plural = "" if count == "1" else "s"
+        listed = f" ({takes})" if takes else ""
+        frame.error(node, f"{name}() takes {count} argument{plural}{listed}, and this gives {len(node.args)}")
         return None
     found = dict(zip(positional, node.args, strict=False))
     for keyword in node.keywords:
@@ -52,7 +54,7 @@ def match_arguments(
         found[keyword.arg] = keyword.value
     missing = [p for p in parameters if p not in found and p not in optional]
     if missing:
-        frame.error(node, f"{name}() needs {' and '.join(f'`{m}`' for m in missing)}", f"it takes {takes}")
+        frame.error(node, f"{name}() needs {' and '.join(f'`{m}`' for m in missing)}", f"it takes {takes}" if len(parameters) > 1 else None)
         return None
     return found
 

@@ -98,6 +98,9 @@ def bind(frame: Frame, target: ast.Name, value: Value, place: ast.expr) -> ir.Ex
     if name in frame.constants or isinstance(value, Poison):
         return None
     type = frame.types.get(name)
+    if type_of(value) == VOID:
+        frame.error(place, f"`{frame.text(place)}` returns no value")
+        return None
     if isinstance(value, Static):
         if value.object is not None or type is not None:
             _refuse_object(frame, target, value, place)
@@ -108,9 +111,6 @@ def bind(frame: Frame, target: ast.Name, value: Value, place: ast.expr) -> ir.Ex
     if name in frame.declared:
         return converted(frame, value, frame.declared[name], place, f"`{name}`")
     got = type_of(value)
-    if got == VOID:
-        frame.error(place, f"`{frame.text(place)}` returns no value")
-        return None
     if got is None or (got != type and (not is_weak(got) or join(got, type) != type)):
         if got is None:
             frame.runtime(value, place)

@@ -16,6 +16,7 @@ from kdsl.ir.nodes import AtomicOp, UnaryOp
 from kdsl.lang import atomic
 from kdsl.lang.casts import bitcast
 from kdsl.lang.memory import local, shared
+from kdsl.lang.static import static_assert, static_range
 
 Handler = Callable[[Frame, ast.Call], Value]
 
@@ -49,13 +50,9 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (atomic.inc, atomics.atomic(AtomicOp.INC)),
         (atomic.dec, atomics.atomic(AtomicOp.DEC)),
         (atomic.cas, atomics.atomic(AtomicOp.CAS)),
+        (static_range, builtin.static_range),
+        (static_assert, builtin.static_assert),
     ]
-    try:
-        from kdsl.lang.static import static_assert, static_range
-    except ImportError:
-        pass
-    else:
-        table += [(static_range, builtin.static_range), (static_assert, builtin.static_assert)]
     return {id(object): (object, handler) for object, handler in table}
 
 

@@ -31,6 +31,7 @@ from kdsl.frontend.values import (
     weak_type,
 )
 from kdsl.ir import nodes as ir
+from kdsl.lang.index import Registers
 from kdsl.lang.intrinsic import Intrinsic
 from kdsl.lang.types import ScalarType, TupleType, Type, boolean
 from kdsl.source import SourceFile, Span
@@ -166,7 +167,9 @@ class Frame:
                 exprs = tuple(p for p in parts if p is not None)
                 return ir.TupleExpr(exprs, TupleType(tuple(e.type for e in exprs)), self.span(node))
             case Static(object):
-                self.error(node, f"{describe_object(object, self.text(node))} is not a value that a kernel computes with")
+                what = describe_object(object, self.text(node))
+                hint = f"write {self.text(node)}.x, .y or .z" if isinstance(object, Registers) else None
+                self.error(node, f"{what} is not a value that a kernel computes with", hint)
             case Poison():
                 pass
             case _:
@@ -197,6 +200,8 @@ class Frame:
         if type.is_float:
             return f"{shown} does not fit {type}", "the largest f32 is about 3.4e38; use f64" if type.bits == 32 else None
         hint = f"write {type}({value}) to keep the low bits" if abs(value) < 1 << 64 else None
+        if type.bits < 64 and 1 << 31 <= abs(value) < 1 << 63:
+            hint = f"write i64({value}), or {type}({value}) to keep the low bits"
         return f"{shown} does not fit {type}, which holds {type.minimum} to {type.maximum}", hint
 
     def local(self, name: str, type: Type) -> ir.Local:
@@ -344,6 +349,10 @@ def describe_object(value: Any, text: str) -> str:
         return "None"
     if kind in ("function", "NestedFunction", "builtin_function_or_method", "Intrinsic", "Construct"):
         return f"the function `{text}`"
+    if isinstance(value, Registers):
+        return f"`{text}`"
+    if kind == "ndarray":
+        return f"`{text}` (a NumPy array of the host)"
     if kind == "module":
         return f"the module `{text}`"
     if isinstance(value, ScalarType | type):

@@ -92,18 +92,20 @@ def _result(frame: Frame, instance: Instance, given: dict[str, tuple[Value, ast.
         return POISON
     if is_weak(type):
         return unknown(type, "result", frame, node)
+    if frame.quiet:
+        return Runtime(ir.Call("", (), type, frame.span(node)))  # type: ignore[arg-type]
     arguments: list[ir.Expr] = []
     for name in instance.parameters:
         expr = given[name][0]
         assert isinstance(expr, Runtime)
         arguments.append(expr.expr)
-    for owner, name in instance.captured if not frame.quiet else ():
+    for owner, name in instance.captured:
         value = frame.read_captured(owner, name, node)
         if not isinstance(value, Runtime):
             return POISON
         arguments.append(value.expr)
-    target = instance.built.name if instance.built else ""
-    return Runtime(ir.Call(target, tuple(arguments), type, frame.span(node)))  # type: ignore[arg-type]
+    assert instance.built is not None
+    return Runtime(ir.Call(instance.built.name, tuple(arguments), type, frame.span(node)))  # type: ignore[arg-type]
 
 
 def _definition(frame: Frame, callee: Callee, node: ast.Call) -> Definition | None:

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from kdsl.frontend import convert, weak
 from kdsl.frontend.arguments import match_arguments
-from kdsl.frontend.frame import Frame
-from kdsl.frontend.meet import cast, converted, is_weak_value
+from kdsl.frontend.frame import Frame, describe_object
+from kdsl.frontend.meet import cast, converted, is_weak_value, named
 from kdsl.frontend.overloads import (
     AnyText,
     Form,
@@ -163,8 +163,8 @@ def _bind(
         type = type_of(value)
         element = type.element if isinstance(type, PointerType) and isinstance(parameter.form, PointerTo) else type
         if not isinstance(element, ScalarType):
-            frame.runtime(value, place)
-            frame.error(place, f"`{parameter.name}` takes {_either(allowed)}")
+            what = describe_object(value.object, frame.text(place)) if isinstance(value, Static) else named(type)
+            frame.error(place, f"{frame.text(node.func)}() takes {_either(allowed)}, and this is {what}")
             return None
         joined = element if wanted is None or wanted == element else convert.common(wanted, element)
         if joined is None:

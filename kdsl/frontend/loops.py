@@ -65,9 +65,9 @@ def _refuse_iterable(frame: Frame, value: Value, node: ast.For) -> None:
     name = frame.text(node.iter)
     type = type_of(value)
     if isinstance(type, ArrayType):
-        frame.error(node.iter, "a `for` runs over range(), static_range() or a tuple, not over an array", f"for i in range({name}.shape[0]): x = {name}[i]")
+        frame.error(node.iter, "a `for` runs over range(), static_range() or a tuple, not over an array", f"for i in range({name}.shape[0]): value = {name}[i]")
     elif isinstance(type, PointerType):
-        frame.error(node.iter, "a `for` runs over range(), static_range() or a tuple, not over a pointer", f"for i in range(n): x = {name}[i]")
+        frame.error(node.iter, "a `for` runs over range(), static_range() or a tuple, not over a pointer", f"for i in range(n): value = {name}[i]")
     elif isinstance(type, ScalarType | WeakType):
         frame.error(node.iter, f"a `for` runs over range(), static_range() or a tuple, and this is {describe(type)}", f"range({name})")
     else:

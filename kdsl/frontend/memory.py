@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
+from types import ModuleType
 
 from kdsl.frontend.captures import has_attributes
 from kdsl.frontend.frame import Frame, describe_object
@@ -21,6 +22,7 @@ from kdsl.frontend.values import (
     type_of,
 )
 from kdsl.ir import nodes as ir
+from kdsl.lang.index import Registers
 from kdsl.lang.types import I32, ArrayType, PointerType, ScalarType, Space, TupleType
 
 
@@ -209,12 +211,14 @@ def _static_attribute(frame: Frame, owner: object, node: ast.Attribute) -> Value
     try:
         value = frame.session.captures.attribute(owner, node.attr)
     except (AttributeError, ImportError):
-        kind = "module" if type(owner).__name__ == "module" else type(owner).__name__
-        return frame.error(node, f"the {kind} `{name}` has no attribute `{node.attr}`", _similar(owner, node.attr))
+        kind = "the module " if isinstance(owner, ModuleType) else ""
+        return frame.error(node, f"{kind}`{name}` has no attribute `{node.attr}`", _similar(owner, node.attr))
     return frame.host(value, node)
 
 
 def _similar(owner: object, name: str) -> str | None:
+    if isinstance(owner, Registers):
+        return "it has x, y and z"
     import difflib  # start-up cost: only for an error
 
     close = difflib.get_close_matches(name, dir(owner), n=1)
