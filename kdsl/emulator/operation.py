@@ -42,8 +42,8 @@ WIDTH = {"pred": 1, "cc": 1} | {
     name: bits
     for bits, names in {
         8: "b8 u8 s8",
-        16: "b16 u16 s16 f16 bf16 e4m3x2 e5m2x2",
-        32: "b32 u32 s32 f32 f16x2 bf16x2 tf32 u16x2 s16x2",
+        16: "b16 u16 s16 f16 bf16",
+        32: "b32 u32 s32 f32 f16x2 bf16x2 u16x2 s16x2",
         64: "b64 u64 s64 f64 f32x2",
     }.items()
     for name in names.split()

@@ -49,7 +49,7 @@ def _add_like(opcode: Opcode) -> Operation | None:
             return _same(ufunc, type_name, 2)
         case ("sat", "s32"):
             return _same(_saturating(ufunc), "s32", 2)
-        case ("u16x2" | "s16x2" as type_name,):
+        case ("u16x2" | "s16x2" as type_name,) if opcode[0] == "add":
             return _same(lambda a, b: ufunc(a.view(np.uint16), b.view(np.uint16)).view(np.uint32), type_name, 2)
     return None
 

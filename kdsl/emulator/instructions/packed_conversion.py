@@ -56,14 +56,14 @@ def _to_float8(flags: tuple[str, ...], source: str, result: str) -> Operation | 
 
     if source == "f32":
         floats = real("f32")
-        return Operation(lambda a, b: (one(floats(a)) << np.uint16(8)) | one(floats(b)), ("f32", "f32"), (result,))
+        return Operation(lambda a, b: (one(floats(a)) << np.uint16(8)) | one(floats(b)), ("f32", "f32"), ("b16",))
     halves = real("f16")
 
     def run(a: Array) -> Array:
         high, low = split_halves(a)
         return (one(halves(high)) << np.uint16(8)) | one(halves(low))
 
-    return Operation(run, ("f16x2",), (result,)) if source == "f16x2" else None
+    return Operation(run, ("f16x2",), ("b16",)) if source == "f16x2" else None
 
 
 def _from_float8(flags: tuple[str, ...], source: str) -> Operation | None:
@@ -76,7 +76,7 @@ def _from_float8(flags: tuple[str, ...], source: str) -> Operation | None:
         bits = np.where(np.isnan(values), CANONICAL["f16"], values.view(np.uint16))
         return relu(bits, "f16") if flags else bits
 
-    return Operation(lambda a: join_halves(one(a >> np.uint16(8)), one(a & np.uint16(0xFF))), (source,), ("f16x2",))
+    return Operation(lambda a: join_halves(one(a >> np.uint16(8)), one(a & np.uint16(0xFF))), ("b16",), ("f16x2",))
 
 
 def _to_tf32(mode: str, flags: tuple[str, ...]) -> Operation | None:

@@ -1,0 +1,146 @@
+"""Every form of every pure instruction, as PTX: ptxas accepts it, and a device gives the bits that the operation gives.
+
+The devices are the emulator (parsing, registers and memory around the operations) and, where there is one, a GPU: there
+this is the witness that the operations are the hardware's.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kdsl.backend import Backend, Launch
+from kdsl.emulator import Emulator
+from kdsl.emulator.operation import UNSIGNED, WIDTH, Opcode
+from kdsl.runtime.driver import CudaDriver
+from tests.emulator import rational
+from tests.emulator.instruction_kernels import APPROXIMATE, LOP3_TABLE, TEXTS, expand, module, operation_of
+
+LANES = 2048
+ELEMENTS = {"f16x2": "f16", "bf16x2": "bf16"}
+# The ISA's bounds for results of ordinary size are tighter, but differ by range; this finds a wrong function.
+TOLERANCE = {"f16": 2.0**-9, "bf16": 2.0**-6, "f32": 2.0**-19, "f64": 2.0**-18}
+
+
+def ptxas() -> str | None:
+    found = shutil.which("ptxas")
+    nvidia = pytest.importorskip("nvidia", reason="ptxas is in the nvidia-cuda-nvcc wheel")
+    wheels = [str(path) for root in nvidia.__path__ for path in Path(root).rglob("bin/ptxas")]
+    return found or (wheels[0] if wheels else None)
+
+
+def test_ptxas_accepts_every_form(tmp_path: Path) -> None:
+    """What these tests call an instruction is one, and its operand types are what the operations say."""
+    assembler = ptxas()
+    if assembler is None:
+        pytest.skip("no ptxas")
+    source = tmp_path / "all.ptx"
+    source.write_text(module([opcode for text in TEXTS + APPROXIMATE for opcode in expand(text)]))
+    command = [assembler, "-O0", "-arch", "sm_90", str(source), "-o", str(tmp_path / "all.cubin")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@cache
+def patterns(type_name: str, seed: int) -> np.ndarray[Any, Any]:
+    """Edges and random values of a type, in an order that meets others' in many combinations."""
+    random, width = np.random.default_rng(seed), WIDTH[type_name]
+    if type_name in ELEMENTS:
+        halves = [patterns(ELEMENTS[type_name], seed + k).astype(np.uint32) for k in (10, 20)]
+        return halves[0] << 16 | halves[1]
+    if type_name in rational.FORMATS:
+        f = rational.FORMATS[type_name]
+        values = rational.random_patterns(f, LANES // 2, seed)
+        edges = rational.edge_patterns(f)
+    else:
+        mask = (1 << width) - 1
+        small = random.integers(0, 70, LANES // 4).tolist()
+        values = [v & mask for v in rational.random_patterns(rational.FORMATS["f64"], LANES // 4, seed)] + small
+        edges = [
+            x & mask for x in (0, 1, 2, 3, -1, -2, mask >> 1, (mask >> 1) + 1, (mask >> 1) + 2, mask >> width // 2)
+        ]
+    chosen = [edges[k] for k in random.integers(0, len(edges), LANES - len(values))] + values
+    return random.permutation(np.array(chosen, UNSIGNED[width]))
+
+
+def memory_dtype(type_name: str) -> Any:
+    return {1: np.uint8, 8: np.uint8}.get(WIDTH[type_name], UNSIGNED[WIDTH[type_name]])
+
+
+def run_on(device: Backend, function: Any, arrays: list[np.ndarray[Any, Any]], results: list[Any]) -> list[Any]:
+    outputs = [np.zeros(LANES, dtype) for dtype in results]
+    everything = arrays + outputs
+    addresses = [device.alloc(array.nbytes) for array in everything]
+    for address, array in zip(addresses, everything, strict=True):
+        device.write(address, memoryview(array.view(np.uint8)))
+    parameters = np.array(addresses, np.uint64).tobytes() + np.array([LANES], np.uint32).tobytes()
+    device.launch(function, Launch((LANES // 256, 1, 1), (256, 1, 1)), parameters)
+    device.synchronize()
+    for address, array in zip(addresses[len(arrays) :], outputs, strict=True):
+        device.read(address, memoryview(array.view(np.uint8)))
+    for address in addresses:
+        device.free(address)
+    return outputs
+
+
+def close(got: np.ndarray[Any, Any], want: np.ndarray[Any, Any], type_name: str) -> np.ndarray[Any, Any]:
+    """Equal, or near by the format's measure; near zero and at overflow the ISA promises less."""
+    if type_name in ELEMENTS:
+        halves = [close(*(x.view(np.uint16)[k::2].copy() for x in (got, want)), ELEMENTS[type_name]) for k in (0, 1)]
+        return halves[0] & halves[1]
+    f = rational.FORMATS[type_name]
+    x, y = (np.array([_float(int(b), f) for b in array]) for array in (got, want))
+    tiny = float(2.0 ** (2 - f.bias)) if type_name != "f16" else 2.0**-14
+    with np.errstate(invalid="ignore"):
+        near = np.abs(x - y) <= TOLERANCE[type_name] * np.maximum(np.abs(x), np.abs(y)) + tiny
+    return (got == want) | near | (np.isnan(x) & np.isnan(y))
+
+
+def _float(bits: int, f: rational.Format) -> float:
+    number = rational.decode(bits, f)
+    if number.nan:
+        return float("nan")
+    return float("-inf" if number.negative else "inf") if number.infinite else float(number.value)
+
+
+@pytest.fixture(scope="module", params=["emulator", pytest.param("cuda", marks=pytest.mark.gpu)])
+def machine(request: pytest.FixtureRequest) -> Backend:
+    return Emulator() if request.param == "emulator" else CudaDriver()
+
+
+@pytest.mark.parametrize("text", TEXTS + APPROXIMATE)
+def test_bits(machine: Backend, text: str) -> None:
+    opcodes = expand(text)
+    loaded = machine.load(module(opcodes).encode())
+    failures = []
+    for place, opcode in enumerate(opcodes):
+        failures += differences(machine, machine.function(loaded, f"k{place}"), opcode, text in APPROXIMATE)
+    assert not failures, "\n".join(failures)
+
+
+def differences(machine: Backend, function: Any, opcode: Opcode, approximate: bool) -> list[str]:
+    operation = operation_of(opcode)
+    operands = [patterns(t, seed) for seed, t in enumerate(operation.operands)]
+    arrays = [bits.astype(memory_dtype(t)) for bits, t in zip(operands, operation.operands, strict=True)]
+    if opcode[0] == "lop3":
+        operands[3] = np.array([LOP3_TABLE], np.uint32)
+    with np.errstate(all="ignore"):
+        result = operation.run(*(x.copy() for x in operands))
+    wanted = result if isinstance(result, tuple) else (result,)
+    outputs = run_on(machine, function, arrays, [memory_dtype(t) for t in operation.results])
+    failures = []
+    for got, want, type_name in zip(outputs, wanted, operation.results, strict=True):
+        want = want.astype(got.dtype)
+        fine = close(got, want, type_name) if approximate else got == want
+        if not fine.all():
+            lane = int(np.argmin(fine))
+            inputs = [hex(int(x[lane if len(x) > 1 else 0])) for x in operands]
+            count = np.count_nonzero(~fine)
+            failures.append(f"{'.'.join(opcode)}: {count} differ; {inputs} gave {got[lane]:#x}, not {want[lane]:#x}")
+    return failures
