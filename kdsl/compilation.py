@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from kdsl.frontend import Captured, KernelRequest, check_kernels
-from kdsl.ir import nodes as ir
 from kdsl.lang.layout import ParameterField, parameter_layout
 from kdsl.target import Target
 from kdsl.timeline import Timeline
@@ -16,6 +17,8 @@ from kdsl.timeline import Timeline
 if TYPE_CHECKING:
     from kdsl.codegen.nvptx import OptimizedModule
     from kdsl.codegen.sass import Assembled, Resources
+    from kdsl.frontend import Captured, KernelRequest
+    from kdsl.ir import nodes as ir
 
 
 @dataclass
@@ -105,10 +108,28 @@ class Compilation:
 
 def run_pipeline(requests: list[KernelRequest], target: Target, timeline: Timeline | None = None) -> Compilation:
     """Check kernels and emit their PTX; CompileError holds every mistake in any of them."""
+    from kdsl.frontend import check_kernels  # start-up cost: who only imports kdsl compiles nothing
+
     timeline = timeline or Timeline()
-    with timeline.step("parse and check"):
-        checked = check_kernels(requests)
-    source = "\n".join(inspect.getsource(request.function) for request in requests)
-    compilation = Compilation(checked.module, target, checked.captured, source, timeline)
-    _ = compilation.ptx
+    with _no_collection():
+        with timeline.step("parse and check"):
+            checked = check_kernels(requests)
+        source = "\n".join(inspect.getsource(request.function) for request in requests)
+        compilation = Compilation(checked.module, target, checked.captured, source, timeline)
+        _ = compilation.ptx
     return compilation
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Hold back Python's cyclic garbage collector. It would walk the growing trees again and again, which hold next
+    to no garbage, and make the time of a compilation grow faster than the kernel.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        # A compilation in another thread that began meanwhile found it disabled, and leaves it to us.
+        if enabled:
+            gc.enable()

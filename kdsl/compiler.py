@@ -8,19 +8,22 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Generic, NoReturn, ParamSpec, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, overload
 
 from kdsl.backend import Backend
 from kdsl.compilation import Compilation, run_pipeline
 from kdsl.device import Devices
-from kdsl.frontend import Captured, KernelRequest, check_kernels, check_syntax, kernel_parameters
-from kdsl.ir.nodes import Function, Options
+from kdsl.ir.options import Options
 from kdsl.lang.types import I64, ArrayType, Type, as_type
 from kdsl.runtime.errors import ArgumentTypeError, ExtentError
 from kdsl.runtime.inference import infer_type
 from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_configured
 from kdsl.target import Target
 from kdsl.timeline import Timeline
+
+if TYPE_CHECKING:
+    from kdsl.frontend import Captured, KernelRequest
+    from kdsl.ir.nodes import Function
 
 P = ParamSpec("P")
 DEVICES = Devices()
@@ -120,6 +123,8 @@ class Kernel(Generic[P]):
         """Name and annotated type of each parameter; None where there is no annotation. CompileError for an
         annotation that is no type.
         """
+        from kdsl.frontend import kernel_parameters  # start-up cost: who only imports kdsl compiles nothing
+
         return kernel_parameters(self.function)
 
     @property
@@ -143,6 +148,8 @@ class Kernel(Generic[P]):
         """Raise a CompileError with every mistake in the kernel; of an unannotated kernel only syntax and names can
         be checked.
         """
+        from kdsl.frontend import check_kernels, check_syntax  # start-up cost, as above
+
         if self.is_annotated:
             check_kernels([self.request(None)])
         else:
@@ -156,6 +163,8 @@ class Kernel(Generic[P]):
         self, types: Sequence[Type] | None, options: Options | None = None, name: str | None = None
     ) -> KernelRequest:
         """What the frontend is asked for; ``types`` are all parameters' types, None where the annotations say them."""
+        from kdsl.frontend import KernelRequest  # start-up cost, as above
+
         return KernelRequest(self.function, None if types is None else tuple(types), options or self.options, name)
 
     def specialize(

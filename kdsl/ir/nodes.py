@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from kdsl.ir.options import Options as Options
 from kdsl.lang.intrinsic import Intrinsic
 from kdsl.lang.types import ArrayType, PointerType, ScalarType, Type
 from kdsl.source import Span
@@ -379,35 +380,10 @@ class Assert:
     span: Span
 
 
-Stmt = (
-    Assign
-    | Store
-    | Evaluate
-    | If
-    | While
-    | ForRange
-    | Unrolled
-    | Break
-    | Continue
-    | Return
-    | Print
-    | Assert
-)
+Stmt = Assign | Store | Evaluate | If | While | ForRange | Unrolled | Break | Continue | Return | Print | Assert
 
 # --- functions
 # ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What ``@kernel(...)`` may say. They hold for the kernel and the device functions it calls."""
-
-    fmad: bool = True
-    fastmath: bool = False
-    asserts: bool = True
-    restrict: bool = False
-    launch_bounds: tuple[int, ...] | None = None
-    """(threads of the largest block[, blocks that should fit on an SM])."""
 
 
 @dataclass(frozen=True, slots=True)
