@@ -16,7 +16,7 @@ from kdsl.codegen.debug_info import Locations
 from kdsl.codegen.intrinsics import emit_intrinsic
 from kdsl.codegen.power import PRODUCTS
 from kdsl.codegen.ranges import Interval, Ranges, is_grid_index, is_grid_product
-from kdsl.codegen.types import constant, llvm_type, memory_type
+from kdsl.codegen.types import constant, llvm_type, memory_type, pointer
 from kdsl.codegen.walk import operands
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp
@@ -238,7 +238,9 @@ class Expressions:
             for extent in e.type.shape:
                 size *= extent
             if isinstance(e, ir.LocalArray):
-                self.arrays[e.uid] = self.context.alloca(llvm.ArrayType(t, size), e.name)
+                # LLVM allots generic addresses, but the array's type says local ones, which are half as wide.
+                room = self.context.alloca(llvm.ArrayType(t, size), e.name)
+                self.arrays[e.uid] = llvm.IRBuilder(self.context.entry).addrspacecast(room, pointer(Space.LOCAL))
             else:
                 name = f"{self.function.name}_{e.name}_{e.uid}"
                 self.arrays[e.uid] = self.context.shared.variable(llvm.ArrayType(t, size), name, Space.SHARED, 16)
