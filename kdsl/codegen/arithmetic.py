@@ -71,9 +71,9 @@ def binary(
         return _float_binary(context, op, t, left, right)
     match op:
         case BinaryOp.FLOORDIV:
-            return floor_divide(builder, t, left, right, ranges)
+            return floor_divide(context, t, left, right, ranges)
         case BinaryOp.MOD:
-            return modulo(builder, t, left, right, ranges)
+            return modulo(context, t, left, right, ranges)
         case BinaryOp.POW:
             return int_power(context, t, left, right)
         case _:

@@ -9,97 +9,102 @@ from llvmlite import ir as llvm
 
 from kdsl.codegen.context import Context
 from kdsl.codegen.ranges import Interval
-from kdsl.codegen.types import DOUBLE, FLOAT, constant
+from kdsl.codegen.types import DOUBLE, FLOAT, I1, I64, constant
 from kdsl.lang.types import ScalarType
 
 Ranges = tuple[Interval | None, Interval | None]
 
 
-def floor_divide(builder: llvm.IRBuilder, t: ScalarType, n: llvm.Value, d: llvm.Value, ranges: Ranges) -> llvm.Value:
+def floor_divide(context: Context, t: ScalarType, n: llvm.Value, d: llvm.Value, ranges: Ranges) -> llvm.Value:
     """``n // d`` on ints."""
+    builder = context.builder
     numerator, divisor = (r or Interval.of(t) for r in ranges)
-    if divisor.low == divisor.high and (numerator.low >= 0 or not t.is_signed or divisor.low in (0, -1, 1)):
-        return _divide_by_constant(builder, t, n, divisor.low)
+    if divisor == Interval(0, 0):
+        return constant(t, 0)
+    if divisor == Interval(-1, -1):
+        return builder.sub(constant(t, 0), n)
+    if shift := _power_of_two(divisor):
+        amount = constant(t, shift.bit_length() - 1)
+        return builder.ashr(n, amount) if numerator.low < 0 else builder.lshr(n, amount)
+    quotient, _ = _divide(context, t, n, d, ranges)
+    if not divisor.low <= 0 <= divisor.high:
+        return quotient
+    return builder.select(builder.icmp_unsigned("==", d, constant(t, 0)), constant(t, 0), quotient)
+
+
+def modulo(context: Context, t: ScalarType, n: llvm.Value, d: llvm.Value, ranges: Ranges) -> llvm.Value:
+    """``n % d`` on ints, with d's sign."""
+    builder = context.builder
+    numerator, divisor = (r or Interval.of(t) for r in ranges)
+    if divisor == Interval(0, 0):
+        return constant(t, 0)
+    if shift := _power_of_two(divisor):
+        return builder.and_(n, constant(t, shift - 1))
+    quotient, nonzero = _divide(context, t, n, d, ranges)
+    if numerator.low >= 0 and divisor.low >= 0 and divisor.low != divisor.high:
+        return builder.urem(n, nonzero)  # LLVM makes one division of this and the quotient if both are used
+    return builder.sub(n, builder.mul(quotient, nonzero))
+
+
+def _power_of_two(divisor: Interval) -> int:
+    """The divisor if it is a known power of two, else 0."""
+    value = divisor.low
+    return value if value == divisor.high and value > 0 and value & (value - 1) == 0 else 0
+
+
+def _divide(
+    context: Context, t: ScalarType, n: llvm.Value, d: llvm.Value, ranges: Ranges
+) -> tuple[llvm.Value, llvm.Value]:
+    """floor(n / nonzero), and ``nonzero``, which is d but 1 where d is 0.
+
+    Modulo takes its rest from the same quotient: a rest modulo 1 is the 0 that a modulo by zero must give, and of a
+    division and a modulo of the same operands only one division is left.
+    """
+    builder = context.builder
+    numerator, divisor = (r or Interval.of(t) for r in ranges)
     if numerator.low >= 0 and divisor.low >= 0:
-        return _unsigned_divide(builder, t, n, d, numerator, divisor)
+        nonzero = d
+        if divisor.low == 0:
+            nonzero = context.call(f"llvm.umax.i{t.bits}", d.type, [d, constant(t, 1)])
+        return _unsigned_divide(builder, t, n, nonzero, numerator, divisor), nonzero
     if divisor.low > 0:
         # floor(n / d) of a negative n is ~(~n // d), and ~n is not negative: one unsigned division, no correction.
         sign = builder.ashr(n, constant(t, t.bits - 1))
-        return builder.xor(builder.udiv(builder.xor(n, sign), d), sign)
-    return _signed_divide(builder, t, n, d)
+        quotient = _unsigned_divide(builder, t, builder.xor(n, sign), d, Interval(0, t.maximum), divisor)
+        return builder.xor(quotient, sign), d
+    return _signed_divide(context, t, n, d)
 
 
-def _divide_by_constant(builder: llvm.IRBuilder, t: ScalarType, n: llvm.Value, divisor: int) -> llvm.Value:
-    match divisor:
-        case 0:
-            return constant(t, 0)
-        case 1:
-            return n
-        case -1:
-            return builder.sub(constant(t, 0), n)
-        case _ if divisor > 0:
-            return builder.udiv(n, constant(t, divisor))
-        case _:
-            # n >= 0 and d < 0: floor(n / d) is -ceil(n / -d), which is ~((n - 1) // -d) but for n = 0.
-            magnitude = constant(t, -divisor)
-            quotient = builder.udiv(n, magnitude)
-            rest = builder.icmp_unsigned("!=", builder.urem(n, magnitude), constant(t, 0))
-            return builder.sub(builder.sub(constant(t, 0), quotient), builder.zext(rest, n.type))
+def _signed_divide(context: Context, t: ScalarType, n: llvm.Value, d: llvm.Value) -> tuple[llvm.Value, llvm.Value]:
+    """Any operands: floor(n / d) is floor(-n / -d), and a negative divisor is made positive that way.
+
+    The smallest integer is the one whose negation has no signed type; taken as unsigned, it is what it should be.
+    """
+    builder = context.builder
+    last = constant(t, t.bits - 1)
+    is_zero = builder.icmp_unsigned("==", d, constant(t, 0))
+    nonzero = builder.select(is_zero, constant(t, 1), d)
+    negate = builder.ashr(nonzero, last)
+    magnitude = context.call(f"llvm.abs.i{t.bits}", d.type, [nonzero, llvm.Constant(I1, 0)])
+    numerator = builder.sub(builder.xor(n, negate), negate)
+    sign = builder.ashr(builder.and_(numerator, builder.not_(builder.and_(n, negate))), last)
+    quotient = builder.udiv(builder.xor(numerator, sign), magnitude)
+    return builder.xor(quotient, sign), nonzero
 
 
 def _unsigned_divide(
     builder: llvm.IRBuilder, t: ScalarType, n: llvm.Value, d: llvm.Value, numerator: Interval, divisor: Interval
 ) -> llvm.Value:
-    if divisor.low > 0:
+    """n / d of what is not negative, d not zero."""
+    value = divisor.low
+    if value != divisor.high or value == 1 or t.bits != 32 or numerator.high >= 1 << 31:
         return builder.udiv(n, d)
-    is_zero = builder.icmp_unsigned("==", d, constant(t, 0))
-    all_ones = (1 << t.bits) - 1
-    # A numerator below all ones over all ones is the 0 that a division by zero must give, without a second select.
-    quotient = builder.udiv(n, builder.select(is_zero, constant(t, all_ones), d))
-    return quotient if numerator.high < all_ones else builder.select(is_zero, constant(t, 0), quotient)
-
-
-def _signed_divide(builder: llvm.IRBuilder, t: ScalarType, n: llvm.Value, d: llvm.Value) -> llvm.Value:
-    """Any operands. LLVM's sdiv must see neither 0 nor the smallest over -1, and both cases are n * d."""
-    special = builder.icmp_unsigned("<", builder.add(d, constant(t, 1)), constant(t, 2))
-    divisor = builder.select(special, constant(t, 1), d)
-    quotient = builder.sdiv(n, divisor)
-    rest = builder.sub(n, builder.mul(quotient, divisor))
-    below = builder.and_(
-        builder.icmp_signed("!=", rest, constant(t, 0)),
-        builder.icmp_signed("<", builder.xor(rest, divisor), constant(t, 0)),
-    )
-    floor = builder.add(quotient, builder.sext(below, n.type))
-    return builder.select(special, builder.mul(n, d), floor)
-
-
-def modulo(builder: llvm.IRBuilder, t: ScalarType, n: llvm.Value, d: llvm.Value, ranges: Ranges) -> llvm.Value:
-    """``n % d`` on ints, with d's sign."""
-    numerator, divisor = (r or Interval.of(t) for r in ranges)
-    if divisor.low == divisor.high and divisor.low in (0, 1, -1):
-        return constant(t, 0)
-    if divisor.low > 0 and divisor.low == divisor.high and divisor.low & (divisor.low - 1) == 0:
-        return builder.and_(n, constant(t, divisor.low - 1))
-    if numerator.low >= 0 and divisor.low >= 0:
-        # Anything modulo 1 is the 0 that a division by zero must give.
-        return builder.urem(n, d if divisor.low > 0 else _nonzero(builder, t, d))
-    if divisor.low > 0:
-        rest = builder.srem(n, d)
-        below = builder.icmp_signed("<", rest, constant(t, 0))
-    else:
-        special = builder.icmp_unsigned("<", builder.add(d, constant(t, 1)), constant(t, 2))
-        safe = builder.select(special, constant(t, 1), d)
-        rest = builder.srem(n, safe)
-        below = builder.and_(
-            builder.icmp_signed("!=", rest, constant(t, 0)),
-            builder.icmp_signed("<", builder.xor(rest, safe), constant(t, 0)),
-        )
-    return builder.select(below, builder.add(rest, d), rest)
-
-
-def _nonzero(builder: llvm.IRBuilder, t: ScalarType, d: llvm.Value) -> llvm.Value:
-    is_zero = builder.icmp_unsigned("==", d, constant(t, 0))
-    return builder.select(is_zero, constant(t, 1), d)
+    # Division by multiplication (Granlund and Montgomery 1994). LLVM does so too, but cannot know that n has 31 bits
+    # only, for which every divisor has a multiplier of 32.
+    exponent = 31 + (value - 1).bit_length()
+    multiplier = -(-(1 << exponent) // value)
+    product = builder.mul(builder.zext(n, I64), llvm.Constant(I64, multiplier), flags=("nuw",))
+    return builder.trunc(builder.lshr(product, llvm.Constant(I64, exponent)), n.type)
 
 
 def float_floor_divide(context: Context, t: ScalarType, x: llvm.Value, y: llvm.Value) -> llvm.Value:

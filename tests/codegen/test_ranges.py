@@ -146,7 +146,7 @@ def test_division_by_constants() -> None:
 
 
 def test_an_extent_may_be_zero_and_costs_one_select() -> None:
-    assert sorted(index_arithmetic("//", "extent")) == ["div.u32", "selp.b32", "setp.eq.b32"]
+    assert sorted(index_arithmetic("//", "extent")) == ["div.u32", "max.u32", "selp.b32", "setp.eq.b32"]
     assert sorted(index_arithmetic("%", "extent")) == ["max.u32", "rem.u32"]
 
 
