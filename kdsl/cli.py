@@ -161,3 +161,7 @@ def _described(error: CompileError | DeviceError, file: Path) -> str:
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == file and f.lineno]
     launched = f"{file}:{lines[-1]}: in the launch here:\n" if lines and isinstance(error, DeviceError) else ""
     return f"{launched}{'error: ' if isinstance(error, DeviceError) else ''}{error}"
+
+
+if __name__ == "__main__":
+    main()
