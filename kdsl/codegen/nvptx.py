@@ -13,6 +13,7 @@ from llvmlite import binding
 
 from kdsl.codegen import libdevice
 from kdsl.codegen.lower import PTX_VERSION_FLAG, TRIPLE
+from kdsl.codegen.ptx_text import settle
 from kdsl.source import InternalError
 from kdsl.target import Target
 
@@ -28,7 +29,6 @@ _LOCK = Lock()
 
 _EXTERNAL = re.compile(r"^\.extern \.func\s+(?:\([^)]*\)\s*)?([\w$.]+)", re.MULTILINE)
 _SYSTEM_CALLS = frozenset({"vprintf", "__assertfail"})
-_UNSUFFIXED = re.compile(r"^(\t(?:@!?%p\d+ )?(?:add|sub|mul))((?:\.ftz)?\.(?:f32|f64|b?f16(?:x2)?)\b)", re.MULTILINE)
 
 
 class NvptxMissing(ImportError):
@@ -66,10 +66,7 @@ def emit(optimized: OptimizedModule, target: Target) -> str:
     strays = set(_EXTERNAL.findall(ptx)) - _SYSTEM_CALLS
     if strays:
         raise InternalError(f"LLVM knows no such intrinsic, and the PTX would call it: {', '.join(sorted(strays))}")
-    # The empty section comes with `.loc` directives; no debugging information is in it.
-    ptx = ptx.replace("\t.section\t.debug_macinfo\t{\t}\n", "")
-    # ptxas may fuse an unsuffixed mul and add, so that the PTX would not be what runs. It never fuses `.rn`.
-    return _UNSUFFIXED.sub(r"\1.rn\2", ptx)
+    return settle(ptx)
 
 
 def _ptx_version(llvm: str, target: Target) -> int:
