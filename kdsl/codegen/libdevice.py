@@ -24,7 +24,9 @@ INSTALL = "pip install nvidia-nvvm, or set CUDA_HOME to a CUDA toolkit"
 
 def find(environment: Mapping[str, str] | None = None) -> Path | None:
     """The library's file: in NVIDIA's wheels, in a CUDA toolkit, or beside Triton; None if there is none."""
-    return next((path for path in _places(os.environ if environment is None else environment) if path.is_file()), None)
+    variables = os.environ if environment is None else environment
+    homes = tuple(variables[name] for name in ("CUDA_HOME", "CUDA_PATH") if variables.get(name))
+    return _find(homes, variables.get("PATH", ""))
 
 
 def link(module: binding.ModuleRef, target: Target, *, flush_subnormals: bool = False) -> None:
@@ -51,14 +53,19 @@ def function_names(path: Path) -> frozenset[str]:
     return frozenset(f.name for f in library.functions if f.name.startswith("__nv_"))
 
 
-def _places(environment: Mapping[str, str]) -> Iterator[Path]:
+@lru_cache(maxsize=8)
+def _find(homes: tuple[str, ...], path: str) -> Path | None:
+    return next((place for place in _places(homes, path) if place.is_file()), None)
+
+
+def _places(homes: tuple[str, ...], path: str) -> Iterator[Path]:
     # The wheel first, because it is what pip installed beside us: output then does not depend on the machine.
     for root in _package("nvidia"):
         yield from sorted(root.glob(f"*/nvvm/libdevice/{FILE}"), reverse=True)
-    homes = [environment[name] for name in ("CUDA_HOME", "CUDA_PATH") if environment.get(name)]
-    if nvcc := shutil.which("nvcc", path=environment.get("PATH", "")):
-        homes.append(str(Path(nvcc).resolve().parents[1]))
-    yield from (Path(home) / "nvvm" / "libdevice" / FILE for home in [*homes, "/usr/local/cuda"])
+    toolkits = [Path(home) for home in homes]
+    if nvcc := shutil.which("nvcc", path=path):
+        toolkits.append(Path(nvcc).resolve().parents[1])
+    yield from (toolkit / "nvvm" / "libdevice" / FILE for toolkit in [*toolkits, Path("/usr/local/cuda")])
     yield from (root / "backends" / "nvidia" / "lib" / FILE for root in _package("triton"))
 
 
