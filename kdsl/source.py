@@ -6,6 +6,7 @@ import __future__
 
 import ast
 import linecache
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -106,7 +107,8 @@ class SourceFile:
     def codes(self, flags: int) -> dict[tuple[int, str], list[CodeType]]:
         """What Python compiles the file's functions to, by first line and name."""
         found: dict[tuple[int, str], list[CodeType]] = {}
-        pending = [compile(self.tree, self.name, "exec", flags & _FUTURES, dont_inherit=True)]
+        # Why the text? Python compiles deeper nesting from text than from a tree.
+        pending = [compile("".join(self.lines), self.name, "exec", flags & _FUTURES, dont_inherit=True)]
         while pending:
             code = pending.pop()
             found.setdefault((code.co_firstlineno, code.co_name), []).append(code)
@@ -136,8 +138,13 @@ class SourceFile:
         return Span(self.name, start.line, start.column, start.line, end)
 
     def def_line(self, node: FunctionNode) -> Span:
-        """The line of a function's ``def``."""
-        return self.first_line(node)
+        """The name in a function's ``def``; a lambda's first line."""
+        line = self.lines[node.lineno - 1] if node.lineno <= len(self.lines) else ""
+        name = getattr(node, "name", None)
+        found = name and re.match(rf"\s*(?:async\s+)?def\s+({re.escape(name)})", line)
+        if not found:
+            return self.first_line(node)
+        return Span(self.name, node.lineno, found.start(1) + 1, node.lineno, found.end(1) + 1)
 
     def text(self, node: ast.expr | ast.stmt) -> str:
         """The source text of a node on one line; a longer one as Python would print it."""
@@ -171,7 +178,14 @@ def find_function(function: FunctionType) -> tuple[SourceFile, FunctionNode]:
             "define it in a file or a notebook; for exec() register the text first: "
             "linecache.cache[name] = (len(text), None, text.splitlines(True), name)",
         )
-    found = _match(code, "".join(lines))
+    try:
+        found = _match(code, "".join(lines))
+    except RecursionError:
+        raise CompileError.at(
+            place,
+            f"the file of `{function.__name__}` is nested too deeply to compile",
+            "name parts of long expressions in variables; split long elif chains",
+        ) from None
     if found is None:
         # linecache may hold an older text than the file that was imported.
         linecache.checkcache(code.co_filename)

@@ -9,8 +9,8 @@ from typing import Any
 
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import Poison, Static, Tuple, Weak
-from kdsl.lang.types import Array, Ptr, Type, as_type
-from kdsl.source import CompileError, Span, find_function
+from kdsl.lang.types import VOID, Array, Ptr, Type, as_type
+from kdsl.source import CompileError, Diagnostic, Span, find_function
 
 ACCEPTED = "a scalar type such as f32 or i32, Ptr[T], Array[T, ndim], a NumPy dtype, int, float or bool"
 
@@ -25,6 +25,9 @@ def kernel_parameters(function: FunctionType) -> tuple[tuple[str, Type | None], 
         raise CompileError.at(_place(function, None), f"`{function.__name__}` takes *args or **kwargs", "name each parameter")
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     types = function_types(function, names)
+    if types.get("return", VOID) != VOID:
+        hint = "store the value in an array, and leave the annotation out or write None"
+        raise CompileError.at(_place(function, "return"), "a kernel returns nothing", hint)
     return tuple((name, types.get(name)) for name in names)
 
 
@@ -35,9 +38,15 @@ def function_types(function: FunctionType, names: tuple[str, ...]) -> dict[str, 
     except NameError as error:  # PEP 649: evaluated at this moment
         raise CompileError.at(_place(function, None), f"an annotation of `{function.__name__}`: {error}") from None
     types: dict[str, Type] = {}
+    wrong: list[Diagnostic] = []
     for name in (*names, "return"):
         if name in annotations:
-            types[name] = _resolved(function, name, annotations[name])
+            try:
+                types[name] = _resolved(function, name, annotations[name])
+            except CompileError as error:
+                wrong += error.diagnostics
+    if wrong:
+        raise CompileError(*wrong)
     return types
 
 

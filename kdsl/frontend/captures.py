@@ -72,9 +72,12 @@ class Captures:
     def attribute(self, owner: Any, name: str) -> Any:
         """``owner.name`` of a module, a class or a plain object; AttributeError if there is none."""
         value = getattr(owner, name)
-        namespace = getattr(owner, "__dict__", None)
-        if namespace is not None and name in namespace and namespace[name] is value:
-            self._remember(id(owner), namespace, name, value)
+        for place in owner.__mro__ if isinstance(owner, type) else (owner,):
+            namespace = getattr(place, "__dict__", {})
+            if name in namespace:
+                if namespace[name] is value:
+                    self._remember(id(place), namespace, name, value)
+                break
         return value
 
     def _remember(self, owner: int, namespace: Mapping[str, Any] | Cell, name: str, value: Any) -> Any:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import gc
 import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import FunctionType
@@ -48,6 +51,23 @@ def check_kernel(request: KernelRequest) -> ir.Module:
 
 def check_kernels(requests: list[KernelRequest]) -> Checked:
     """The typed tree of kernels that share a module; CompileError with every mistake in any of them."""
+    with _no_garbage_collection():
+        return _check_kernels(requests)
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    # The tree is many small objects without cycles: collections would only find them alive, and cost more than the check.
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _check_kernels(requests: list[KernelRequest]) -> Checked:
     reporter, captures = Reporter(), Captures()
     taken = {mangle(r.name or r.function.__name__) for r in requests}
     kernels: list[ir.Function] = []
@@ -113,7 +133,9 @@ def _parameter_types(request: KernelRequest) -> tuple[Type | None, ...]:
 
 def _refuse_parameter(frame: Frame, parameter: ast.arg, type: Type | None) -> None:
     frame.quiet = False
-    if type is None:
+    if type is None and parameter.arg == "self":
+        frame.error(parameter, "a kernel cannot be a method: `self` is an object of the host", "move it out of the class, or make it a @staticmethod")
+    elif type is None:
         frame.error(
             parameter,
             f"`{parameter.arg}` has no type",

@@ -27,6 +27,7 @@ from kdsl.frontend.values import (
     Value,
     WeakChoice,
     WeakUnknown,
+    describe,
     is_constant,
     is_weak,
     type_of,
@@ -34,7 +35,7 @@ from kdsl.frontend.values import (
 )
 from kdsl.frontend.written import written_parameters
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import VOID, ScalarType, Type
+from kdsl.lang.types import I32, VOID, ArrayType, PointerType, ScalarType, Type
 from kdsl.source import CompileError, SourceFile, find_function
 
 Callee = FunctionType | NestedFunction
@@ -208,6 +209,10 @@ def _arguments(frame: Frame, node: ast.Call, made: Definition) -> dict[str, tupl
 
 def _argument(frame: Frame, value: Value, place: ast.expr, type: Type | None, what: str) -> Value:
     if type is not None:
+        if isinstance(value, Runtime) and _is_such_array(value.type, type):
+            return value
+        if isinstance(type, PointerType) and isinstance(value, Runtime) and isinstance(value.type, ArrayType):
+            return _first_element(frame, value, value.type, type, place, what)
         expr = converted(frame, value, type, place, what)
         return POISON if expr is None else Runtime(expr)
     match value:
@@ -220,6 +225,28 @@ def _argument(frame: Frame, value: Value, place: ast.expr, type: Type | None, wh
             expr = frame.runtime(value, place)
             return POISON if expr is None else Runtime(expr)
     return value
+
+
+def _is_such_array(type: Type, declared: Type) -> bool:
+    """Whether an array is one that ``Array[T, n]`` or ``Ptr[T]`` declares: a shared or local one is, too."""
+    match type, declared:
+        case ArrayType(), ArrayType():
+            return (type.element, type.ndim) == (declared.element, declared.ndim)
+        case PointerType(), PointerType():
+            return type.element == declared.element
+        case _:
+            return False
+
+
+def _first_element(
+    frame: Frame, value: Runtime, type: ArrayType, declared: PointerType, place: ast.expr, what: str
+) -> Value:
+    """An array passed as a pointer: the address of its first element."""
+    if type.element != declared.element or type.strided:
+        return frame.error(place, f"this is {describe(type)}, but {what} takes {declared}")
+    span = frame.span(place)
+    zeros = tuple(ir.Const(0, I32, span) for _ in range(type.ndim))
+    return Runtime(ir.ElementAddress(value.expr, zeros, PointerType(type.element, type.space), span))
 
 
 def _is_weak_tuple(value: Tuple) -> bool:
@@ -251,7 +278,7 @@ def _instance(
 def _descriptor(value: Value, declared: Type | None) -> object:
     """What an instance depends on: the type of what is passed at run time, the value of a constant."""
     if declared is not None:
-        return declared
+        return type_of(value)
     match value:
         case Static(object):
             return ("object", id(object))
@@ -270,7 +297,9 @@ def _new_instance(frame: Frame, made: Definition, given: dict[str, tuple[Value, 
     passed: list[str] = []
     for name, (value, _) in given.items():
         if name in made.types:
-            inner.types[name] = inner.declared[name] = made.types[name]
+            actual = type_of(value)
+            is_memory = isinstance(actual, ArrayType | PointerType)
+            inner.types[name] = inner.declared[name] = actual if is_memory else made.types[name]  # type: ignore[assignment]
             passed.append(name)
         elif is_constant(value):
             if name in made.scope.bindings:
@@ -312,7 +341,7 @@ def build(instance: Instance, kernel_name: str | None = None) -> ir.Function:
     instance.captured = tuple((owner, name) for name, owner in owners.items())
     all_parameters = (*parameters, *frame.captured.values())
     whole = (*entry, *body)
-    name = kernel_name or unique(mangle(frame.name), session.taken)
+    name = kernel_name or unique(mangle(frame.name.strip("<>")), session.taken)
     session.taken.add(name)
     functions = {f.name: f for f in session.functions}
     instance.built = ir.Function(

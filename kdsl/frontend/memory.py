@@ -76,7 +76,7 @@ def _tuple_element(frame: Frame, base: Value, node: ast.Subscript) -> Value:
     if index is None:
         return frame.error(node.slice, "a tuple is indexed with a constant", "local.array(n, dtype) is indexed at run time")
     if not -len(types) <= index < len(types):
-        return frame.error(node.slice, f"index {index} is out of range: the tuple has {len(types)} elements")
+        return frame.error(node.slice, f"index {index} is out of range: the tuple has {_elements(len(types))}")
     if isinstance(base, Tuple):
         return base.elements[index]
     assert isinstance(base, Runtime)
@@ -146,6 +146,10 @@ def address_of(
     return ir.ElementAddress(base.expr, tuple(i for i in indices if i is not None), pointer, frame.span(node))
 
 
+def _elements(n: int) -> str:
+    return "1 element" if n == 1 else f"{n} elements"
+
+
 def _count(n: int) -> str:
     return "1 index" if n == 1 else f"{n} indices"
 
@@ -159,14 +163,14 @@ def _index(
     frame: Frame, value: Value, node: ast.expr, base: PointerType | ArrayType, axis: int, base_node: ast.expr
 ) -> ir.Expr | None:
     number = constant_int(value)
-    name = frame.text(base_node)
     if number is not None and isinstance(base, ArrayType):
+        name = frame.text(base_node)
         if number < 0:
             end = f"{base.shape[axis]}" if base.shape else f"{name}.shape[{axis}]"
             frame.error(node, f"a negative index does not count from the end: `{name}` would be read before its start", f"write {name}[{end} - {-number}]" if base.ndim == 1 else f"write {end} - {-number}")  # fmt: skip
             return None
         if base.shape is not None and number >= base.shape[axis]:
-            frame.error(node, f"index {number} is out of range: `{name}` has {base.shape[axis]} elements along axis {axis}")
+            frame.error(node, f"index {number} is out of range: `{name}` has extent {base.shape[axis]} along axis {axis}")
             return None
     if isinstance(value, Poison):
         return None
@@ -266,7 +270,7 @@ def array_of(
     """A new shared or local array; one for each place in the source, function instance and element type."""
     type = ArrayType(element, len(shape), space, shape)
     arrays = frame.session.arrays
-    uid = arrays.setdefault((id(frame.scope), frame.name, node.lineno, node.col_offset, type), frame.session.first_array + len(arrays) + 1)
+    uid = arrays.setdefault((frame.scope.node, node.lineno, node.col_offset, type), frame.session.first_array + len(arrays) + 1)
     if space is Space.SHARED:
         return Runtime(ir.SharedArray(uid, name, type, frame.span(node)))
     return Runtime(ir.LocalArray(uid, name, type, frame.span(node)))

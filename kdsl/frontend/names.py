@@ -175,7 +175,7 @@ class _Walk:
                 for i, part in enumerate(parts):
                     if whole is not None and len(whole) == len(parts):
                         # Each part of `a, b = b, a` depends on its own value alone.
-                        only = frozenset(_loads(whole[i]))
+                        only = frozenset(_loads(_walk(whole[i])))
                         self.target(part, how, whole[i], (), statement, loops, only)
                     else:
                         self.target(part, how, value, (*path, i), statement, loops, reads)
@@ -203,12 +203,13 @@ class _Walk:
 
     def expression(self, e: ast.expr, statement: ast.stmt, loops: tuple[ast.For, ...]) -> frozenset[str]:
         """Note what an expression reads and binds; the names that it reads."""
-        reads = frozenset(_loads(e))
+        nodes = list(_walk(e))
+        reads = frozenset(_loads(nodes))
         for name in reads:
             self.load(name, loops)
-        for node in _walk(e):
+        for node in nodes:
             if isinstance(node, ast.NamedExpr):
-                inner = frozenset(_loads(node.value))
+                inner = frozenset(_loads(_walk(node.value)))
                 self.bind(node.target.id, How.WALRUS, node.target, node.value, (), statement, loops, inner)
         return reads
 
@@ -224,13 +225,17 @@ def _walk(e: ast.expr) -> Iterator[ast.AST]:
     while pending:
         node = pending.pop()
         yield node
-        if not isinstance(node, ast.Lambda):
-            pending += reversed(list(ast.iter_child_nodes(node)))
+        if not isinstance(node, _LEAVES):
+            pending += reversed([c for c in ast.iter_child_nodes(node) if not isinstance(c, _NO_NODES)])
 
 
-def _loads(e: ast.expr) -> Iterator[str]:
+_LEAVES = (ast.Name, ast.Constant, ast.Lambda)
+_NO_NODES = (ast.expr_context, ast.operator, ast.cmpop, ast.unaryop, ast.boolop)
+
+
+def _loads(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """The names that an expression reads, those that its lambdas capture included."""
-    for node in _walk(e):
+    for node in nodes:
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Load):
                 yield node.id

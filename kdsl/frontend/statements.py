@@ -11,7 +11,7 @@ from kdsl.frontend.loops import for_, while_
 from kdsl.frontend.meet import converted
 from kdsl.frontend.names import RETURN
 from kdsl.frontend.printing import constant_text
-from kdsl.frontend.syntax import refuse
+from kdsl.frontend.syntax import LONGEST_CHAIN, refuse
 from kdsl.frontend.values import Poison, Runtime, Static, Tuple
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import VOID
@@ -112,6 +112,8 @@ def _if(frame: Frame, node: ast.If) -> None:
         after &= frame.bound
         frame.bound = asked.when_false
         orelse = arm.orelse
+    if len(arms) > LONGEST_CHAIN:
+        frame.error(frame.file.first_line(node), f"more than {LONGEST_CHAIN} elifs", "look the value up in an array, or split the chain")
     rest = block(frame, orelse)
     frame.bound &= after
     for asked, body, arm in reversed(arms):

@@ -44,6 +44,9 @@ if hasattr(ast, "TryStar"):
 if hasattr(ast, "TypeAlias"):
     STATEMENTS[ast.TypeAlias] = ("a type cannot be defined in a kernel", "define it at the top of the file")
 
+# Terms of one sum, or elifs of one if: the stages below walk the tree by recursion.
+LONGEST_CHAIN = 200
+
 COMPARISONS: dict[type[ast.cmpop], Refusal] = {
     ast.Is: ("`is` compares Python objects, and a kernel has only values", "write =="),
     ast.IsNot: ("`is not` compares Python objects, and a kernel has only values", "write !="),

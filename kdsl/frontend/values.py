@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import F32, I32, I64, U64, Kind, ScalarType, TupleType, Type
+from kdsl.lang.types import F32, I32, I64, U64, ArrayType, Kind, ScalarType, TupleType, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,5 +210,8 @@ def describe(type: Lattice) -> str:
     match type:
         case WeakType():
             return f"{'a float' if type.is_float else 'an int'} literal ({type.default})"
+        case ArrayType(shape=tuple(shape)):
+            extents = " x ".join(map(str, shape))
+            return f"a {type.space.name.lower()} array of {extents} {type.element}"
         case _:
             return str(type)

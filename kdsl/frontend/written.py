@@ -46,8 +46,13 @@ def _visit(
             callee = callees.get(name)
             for i, argument in enumerate(arguments):
                 reads_only = callee is not None and callee.written is not None and callee.parameters[i].uid not in callee.written
-                if not (reads_only and isinstance(argument, ir.Read)):
-                    pending.append(argument)
+                match argument:
+                    case ir.Read() if reads_only:
+                        pass
+                    case ir.ElementAddress(base=ir.Read(), indices=indices) if reads_only:
+                        pending += indices
+                    case _:
+                        pending.append(argument)
         case ir.Read(local):
             # Any other use of the pointer: it may be written through.
             if local.uid in pointers:

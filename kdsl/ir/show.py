@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
+import numpy as np
+
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import VOID, ArrayType
+from kdsl.lang.types import F32, VOID, ArrayType
 
 
 def show(module: ir.Module) -> str:
@@ -107,8 +109,8 @@ class _Printer:
 
     def expr(self, e: ir.Expr) -> str:
         match e:
-            case ir.Const(value):
-                return str(value)
+            case ir.Const(value, type):
+                return str(np.float32(value)) if type == F32 else str(value)
             case ir.Read(local):
                 return self.name(local)
             case ir.AssignExpr(local, value):
@@ -159,9 +161,16 @@ class _Printer:
         return f"{e.intrinsic.name}{bound}({', '.join(arguments)})"
 
     def operand(self, e: ir.Expr) -> str:
-        text = self.expr(e)
-        is_compound = isinstance(e, ir.Binary | ir.Compare | ir.Logical | ir.Unary)
-        return f"({text})" if is_compound and not text.endswith(")") or isinstance(e, ir.Binary) else text
+        """An operand, in parentheses if it is an operation itself."""
+        match e:
+            case ir.Binary(op) if op in (ir.BinaryOp.MIN, ir.BinaryOp.MAX):
+                return self.expr(e)
+            case ir.Unary(op) if op not in (ir.UnaryOp.NEG, ir.UnaryOp.INVERT, ir.UnaryOp.NOT):
+                return self.expr(e)
+            case ir.Binary() | ir.Compare() | ir.Logical() | ir.Unary():
+                return f"({self.expr(e)})"
+            case _:
+                return self.expr(e)
 
 
 def type_text(local: ir.Local) -> str:
