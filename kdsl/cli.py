@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -113,7 +114,7 @@ def doctor() -> None:
     click.echo(report())
 
 
-def _passes(name: str, kernel: Kernel) -> bool:
+def _passes(name: str, kernel: Kernel[Any]) -> bool:
     try:
         kernel.check()
     except CompileError as error:
@@ -124,7 +125,7 @@ def _passes(name: str, kernel: Kernel) -> bool:
     return True
 
 
-def _kernels(where: str) -> dict[str, Kernel]:
+def _kernels(where: str) -> dict[str, Kernel[Any]]:
     """The kernels that FILE or FILE::KERNEL names; Failure says why there are none."""
     file, _, wanted = where.partition("::")
     try:

@@ -82,13 +82,13 @@ class ConfiguredKernel(Generic[P]):
         ready = self._specialization
         if ready is None or not ready.is_current():
             ready = self.kernel.specialize(arguments, keywords)
-            bound = ready.launcher.bind(self.config)
+            bound: Callable[..., None] | None = ready.launcher.bind(self.config)
             # Only a kernel with annotations may skip this next time: another's types depend on the arguments.
             if self.kernel.is_annotated:
                 self._specialization, self._bound = ready, bound
         else:
             bound = self._bound
-            assert bound is not None
+        assert bound is not None
         try:
             bound(*arguments, **keywords)
         except ExtentError:
@@ -105,7 +105,7 @@ class Kernel(Generic[P]):
 
     def __init__(self, function: Callable[P, object], options: Options) -> None:
         functools.update_wrapper(self, function)
-        self.function = function
+        self.function: FunctionType = cast(FunctionType, function)
         self.options = options
         self._configurations = Configurations(lambda config: ConfiguredKernel(self, config))
         self._specializations: dict[tuple[object, ...], Specialization] = {}
@@ -317,7 +317,9 @@ def _signature(kernel: Kernel[Any], signature: Any) -> tuple[Type, ...] | None:
             f"signature={{{lacking[0]!r}: Ptr[f32]}}"
         )
     return tuple(
-        as_type(given[name]) if name in given else type for name, type in kernel.parameters if type or name in given
+        as_type(given[name]) if name in given else type
+        for name, type in kernel.parameters
+        if type is not None or name in given
     )
 
 

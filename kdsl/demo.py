@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ def vadd(a: Ptr[f32], b: Ptr[f32], c: Ptr[f32], n: i32) -> None:
 def run(timeline: Timeline) -> bool:
     """Show `vadd`, run it on a million floats and say whether every one of them is NumPy's."""
     device = current_device()
-    example: Kernel = vadd
+    example: Kernel[Any] = vadd
     print(inspect.getsource(example.function))
     rng = np.random.default_rng(0)
     a, b = rng.random(ELEMENTS, np.float32), rng.random(ELEMENTS, np.float32)

@@ -8,6 +8,7 @@ import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from kdsl.compiler import Kernel
 from kdsl.module import KernelModule
@@ -61,11 +62,11 @@ def user_traceback(error: BaseException, path: Path) -> str:
     return "".join(["Traceback (most recent call last):\n", *lines]).rstrip()
 
 
-def kernels_of(module: ModuleType) -> dict[str, Kernel]:
+def kernels_of(module: ModuleType) -> dict[str, Kernel[Any]]:
     """Every kernel that the file defines itself, by name, those in ``@cuda_module`` classes as ``class.name``; in
     source order.
     """
-    found: dict[str, Kernel] = {}
+    found: dict[str, Kernel[Any]] = {}
     for name, value in vars(module).items():
         if isinstance(value, Kernel) and value.function.__module__ == module.__name__:
             found[name] = value
