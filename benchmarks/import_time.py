@@ -5,19 +5,21 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+import tempfile
 from statistics import median
 
-from benchmarks.isolated import ROOT, last_line
+from benchmarks.isolated import ROOT, installed_environment, last_line
 from benchmarks.report import Row
 
 REPETITIONS = 11
+# CPU time, so that a busy machine measures what an idle one does: an import waits for nothing but a warm page cache.
 SCRIPT = """
 import time
-start = time.perf_counter()
+start = time.process_time()
 import numpy
-middle = time.perf_counter()
+middle = time.process_time()
 {statement}
-print(middle - start, time.perf_counter() - middle)
+print(middle - start, time.process_time() - middle)
 """
 
 
@@ -42,12 +44,14 @@ def rows() -> list[Row]:
 def import_ms(statement: str) -> tuple[float, float]:
     """Medians over fresh processes: NumPy, then the statement after it."""
     times = []
-    for _ in range(REPETITIONS + 1):
-        command = [sys.executable, "-c", SCRIPT.format(statement=statement)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise RuntimeError(last_line(done.stderr))
-        times.append([float(word) * 1e3 for word in done.stdout.split()])
-    # The first process fills the page cache and may write .pyc files.
+    command = [sys.executable, "-c", SCRIPT.format(statement=statement)]
+    with tempfile.TemporaryDirectory() as bytecode:
+        for _ in range(REPETITIONS + 1):
+            environment = installed_environment(bytecode)
+            done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+            if done.returncode != 0:
+                raise RuntimeError(last_line(done.stderr))
+            times.append([float(word) * 1e3 for word in done.stdout.split()])
+    # The first process fills the page cache and writes the bytecode.
     numpy_ms, statement_ms = (median(column) for column in zip(*times[1:], strict=True))
     return numpy_ms, statement_ms

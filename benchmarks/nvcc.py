@@ -10,9 +10,8 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from kdsl.codegen.sass import disassemble
-
 from benchmarks.isolated import ROOT
+from kdsl.codegen.sass import disassemble
 
 SOURCES = ROOT / "benchmarks" / "cuda"
 
