@@ -12,7 +12,7 @@ from typing import Any
 
 from kdsl.lang.construct import Construct
 from kdsl.lang.index import Registers
-from kdsl.lang.intrinsic import Intrinsic
+from kdsl.lang.intrinsic import Intrinsic, Libdevice
 
 PAGE = Path(__file__).parent / "intrinsics.md"
 
@@ -82,6 +82,8 @@ def row(function: Intrinsic | Construct, prefix: str) -> str:
     meaning = markdown(re.sub(r"\s+", " ", inspect.cleandoc(function.__doc__ or "")))
     ptx, architecture = "", ""
     if isinstance(function, Intrinsic):
+        if isinstance(function.lowering, Libdevice) and function.lowering.fast:
+            meaning += f" Under fastmath, of f32: `fast.{function.name}`."
         ptx = ", ".join(f"`{mnemonic}`" for mnemonic in function.ptx.split(", ") if mnemonic)
         architecture = f"sm_{function.min_sm}"
     calls = "<br>".join(f"`{prefix}{signature}`" for signature in signatures(function))

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
         shfl_up_sync,
         shfl_xor_sync,
     )
-    from kdsl.module import cuda_module, load_module
+    from kdsl.module import KernelModule, LoadedModule, cuda_module, load_module
     from kdsl.runtime.config import LaunchConfig
     from kdsl.runtime.errors import ArgumentError, LaunchConfigError
     from kdsl.runtime.memory import DeviceArray
@@ -86,7 +86,7 @@ _MODULES = {
     "kdsl.backend": "DeviceError DeviceAssertionError MemoryFault SynchronizationError LaunchTimeout",
     "kdsl.compilation": "Compilation",
     "kdsl.compiler": "Kernel kernel current_device set_device",
-    "kdsl.module": "cuda_module load_module",
+    "kdsl.module": "KernelModule LoadedModule cuda_module load_module",
     "kdsl.host": "Event Stream empty synchronize to_device zeros",
     "kdsl.runtime.config": "LaunchConfig",
     "kdsl.runtime.memory": "DeviceArray",
@@ -123,9 +123,11 @@ __all__ = [
     "DeviceError",
     "Event",
     "Kernel",
+    "KernelModule",
     "LaunchConfig",
     "LaunchConfigError",
     "LaunchTimeout",
+    "LoadedModule",
     "MemoryFault",
     "Ptr",
     "Stream",
