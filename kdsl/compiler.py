@@ -8,7 +8,8 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, overload
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, cast, overload
 
 from kdsl.backend import Backend
 from kdsl.compilation import Compilation, run_pipeline
@@ -316,11 +317,8 @@ def _signature(kernel: Kernel[Any], signature: Any) -> tuple[Type, ...] | None:
             f"{kernel.name}: parameter {lacking[0]!r} has no annotation; say its type, as in "
             f"signature={{{lacking[0]!r}: Ptr[f32]}}"
         )
-    return tuple(
-        as_type(given[name]) if name in given else type
-        for name, type in kernel.parameters
-        if type is not None or name in given
-    )
+    named = {name: as_type(value) for name, value in given.items()}
+    return tuple(named.get(name, cast(Type, type)) for name, type in kernel.parameters)
 
 
 def start_trace(*, calls: bool) -> Timeline:
