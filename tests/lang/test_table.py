@@ -12,6 +12,7 @@ from kdsl.codegen import libdevice
 from kdsl.codegen.lower import lower
 from kdsl.codegen.nvptx import emit, optimize
 from kdsl.codegen.sass import find_tool
+from kdsl.emulator import Emulator
 from kdsl.ir import nodes as ir
 from kdsl.lang.intrinsic import Libdevice
 from kdsl.source import CompileError
@@ -80,6 +81,14 @@ def test_ptxas_takes_every_call(arch: str, tmp_path: Path) -> None:
     command = [str(ptxas), f"-arch={arch}", "-O1", "-o", str(tmp_path / "all.cubin"), str(source)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
+def test_emulator_knows_every_instruction(arch: str) -> None:
+    target = Target.parse(arch)
+    functions = [kernel(call, f"k{i}") for i, call in enumerate(CALLS) if available(call, target)]
+    module = Emulator().load(ptx_of(functions, target).encode())
+    assert all(Emulator().function(module, f.name) for f in functions)
 
 
 @pytest.mark.parametrize("call", [c for c in CALLS if not available(c, Target.parse("sm_75"))], ids=lambda c: c.id)
