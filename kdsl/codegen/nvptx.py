@@ -17,13 +17,11 @@ from kdsl.codegen.ptx_text import settle
 from kdsl.source import InternalError
 from kdsl.target import Target
 
-# Our choice, and LLVM's default to put back. Measured on kernels against nvcc -O3: without LSR and with more partial
-# unrolling loops are as nvcc writes them, and short pointers save address arithmetic in shared memory.
-_OPTIONS = (
-    ("-disable-lsr=true", "-disable-lsr=false"),
-    ("-unroll-partial-threshold=300", "-unroll-partial-threshold=150"),
-    ("-nvptx-short-ptr=true", "-nvptx-short-ptr=false"),
-)
+# Our choice, and LLVM's default to put back. Measured on kernels against nvcc -O3: with more partial unrolling and
+# without LSR loops are as nvcc writes them, and short pointers save address arithmetic in shared memory.
+_UNROLL = ("-unroll-partial-threshold=300", "-unroll-partial-threshold=150")  # read by the optimizer
+_NO_LSR = ("-disable-lsr=true", "-disable-lsr=false")  # read by the code generator
+_SHORT_POINTERS = ("-nvptx-short-ptr=true", "-nvptx-short-ptr=false")  # read when a target machine is made
 _LOCK = Lock()
 """LLVM's options belong to the process, and others in it (Numba, say) want theirs as they were."""
 
@@ -49,8 +47,8 @@ class OptimizedModule:
 def optimize(llvm: str, target: Target) -> OptimizedModule:
     """Parse, link what libdevice offers, and run LLVM's -O3 pipeline."""
     version = _ptx_version(llvm, target)
-    with _our_options():
-        machine = _machine(target.name, version)
+    machine = _machine(target.name, version)
+    with _option(*_UNROLL):
         module = binding.parse_assembly(llvm)
         module.verify()
         libdevice.link(module, target, flush_subnormals='!"nvvm-reflect-ftz", i32 1' in llvm)
@@ -61,8 +59,9 @@ def optimize(llvm: str, target: Target) -> OptimizedModule:
 
 def emit(optimized: OptimizedModule, target: Target) -> str:
     """PTX text, in which every multiplication and addition is as it will run: fused already, or marked ``.rn``."""
-    with _our_options():
-        ptx = _machine(target.name, optimized.ptx_version).emit_assembly(optimized.module)
+    machine = _machine(target.name, optimized.ptx_version)
+    with _option(*_NO_LSR):
+        ptx = machine.emit_assembly(optimized.module)
     strays = set(_EXTERNAL.findall(ptx)) - _SYSTEM_CALLS
     if strays:
         raise InternalError(f"LLVM knows no such intrinsic, and the PTX would call it: {', '.join(sorted(strays))}")
@@ -75,22 +74,22 @@ def _ptx_version(llvm: str, target: Target) -> int:
 
 
 @contextmanager
-def _our_options() -> Iterator[None]:
-    """LLVM's process-wide options as we want them, and back."""
+def _option(ours: str, default: str) -> Iterator[None]:
+    """One of LLVM's process-wide options as we want it, and back."""
     with _LOCK:
-        for ours, _ in _OPTIONS:
-            binding.set_option("", ours)
+        binding.set_option("", ours)
         try:
             yield
         finally:
-            for _, default in _OPTIONS:
-                binding.set_option("", default)
+            binding.set_option("", default)
 
 
 @lru_cache(maxsize=64)
 def _machine(name: str, ptx_version: int) -> binding.TargetMachine:
-    """LLVM's code generator for one architecture and PTX version, made once, under our options."""
-    return _target().create_target_machine(cpu=name, features=f"+ptx{ptx_version}", opt=3)
+    """LLVM's code generator for one architecture and PTX version, made once."""
+    target = _target()
+    with _option(*_SHORT_POINTERS):
+        return target.create_target_machine(cpu=name, features=f"+ptx{ptx_version}", opt=3)
 
 
 @lru_cache(maxsize=1)

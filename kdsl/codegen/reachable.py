@@ -56,6 +56,8 @@ def check_shared_memory(kernel: ir.Function, module: ir.Module) -> None:
 def registers_of(kernel: ir.Function, module: ir.Module) -> tuple[str, ...]:
     """The index registers that the device functions of a kernel read, such as ``tid.x``."""
     found: dict[str, None] = {}
+    if not module.functions:
+        return ()
     for f, e in reachable(kernel, module):
         if f is kernel or not isinstance(e, ir.IntrinsicCall):
             continue
@@ -73,6 +75,8 @@ def registers_of(kernel: ir.Function, module: ir.Module) -> tuple[str, ...]:
 
 def parameter_ranges(module: ir.Module, ranges: Mapping[str, Ranges]) -> None:
     """Tell each device function what its callers pass, and each caller what its callees return, where bounded."""
+    if not module.functions:
+        return
     by_name = {f.name: f for f in module.functions}
     results: dict[str, Interval | None] = {}
     for f in module.functions:  # callees first
