@@ -228,13 +228,11 @@ class CudaDriver:
         return enqueue_foreign
 
     def synchronize(self) -> None:
-        recent = self._calls.recent
-        seen = len(recent)
+        # What another thread launches meanwhile is not known to have ended.
+        launched = len(self._calls.recent)
         self._calls.call("cuCtxSynchronize")
         self._default_busy = self._foreign_busy = False
-        # What another thread has launched meanwhile stays.
-        for _ in range(min(seen, len(recent))):
-            recent.popleft()
+        self._calls.seen_well(launched)
 
     # Streams and events.
 

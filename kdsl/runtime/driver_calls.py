@@ -146,10 +146,22 @@ class Calls:
         self.dead: str | None = None
         self.forked = False
         self.recent: deque[tuple[str, Launch]] = deque(maxlen=64)
+        self.latest: tuple[str, Launch] | None = None
         # Read anew at each launch, so that a forked child meets the error and not the parent's driver.
         self.launch_kernel = self.api.cuLaunchKernel
         self._lock = threading.Lock()
         _mark_children(self)
+
+    def note(self, launched: tuple[str, Launch]) -> None:
+        """Remember a launch, unless it is the same as the one before."""
+        self.recent.append(launched)
+        self.latest = launched
+
+    def seen_well(self, count: int) -> None:
+        """Forget the first ``count`` launches remembered: they have ended, without a fault."""
+        self.latest = None
+        for _ in range(min(count, len(self.recent))):
+            self.recent.popleft()
 
     def start(self) -> None:
         """Make the primary context, which takes a fifth of a second; later calls are free. Any thread may call it."""

@@ -27,7 +27,6 @@ def prepare(calls: Calls, function: CudaFunction, launch: Launch) -> Enqueue:
     handle, stream = function.handle, calls.api.CUstream(launch.stream)
     (grid_x, grid_y, grid_z), (block_x, block_y, block_z), shared = launch.grid, launch.block, launch.shared_bytes
     described = (function.name, launch)
-    note = calls.recent.append
 
     def enqueue(buffer: ParameterBuffer) -> None:
         # The parameters go as one packed buffer: `extra`, not an array of pointers.
@@ -36,7 +35,8 @@ def prepare(calls: Calls, function: CudaFunction, launch: Launch) -> Enqueue:
         )[0]
         if code:
             again(int(code), buffer)
-        note(described)
+        if calls.latest is not described:
+            calls.note(described)
 
     def again(code: int, buffer: ParameterBuffer) -> None:
         if code != driver_errors.INVALID_CONTEXT or calls.dead:
@@ -78,7 +78,7 @@ def _prepare_extended(calls: Calls, function: CudaFunction, launch: Launch) -> E
         code, _ = calls.attempt("cuLaunchKernelEx", config, function.handle, 0, buffer.extra)
         if code:
             raise refused(calls, function, launch, code)
-        calls.recent.append((function.name, launch))
+        calls.note((function.name, launch))
 
     return enqueue
 

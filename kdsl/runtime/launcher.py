@@ -9,6 +9,8 @@ import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from kdsl.backend import Backend, Launch
 from kdsl.lang.layout import buffer_size, parameter_layout
 from kdsl.lang.types import SCALARS, ArrayType, PointerType, ScalarType, Type
@@ -18,15 +20,19 @@ from kdsl.runtime.errors import ArgumentTypeError
 from kdsl.runtime.formats import struct_format
 from kdsl.runtime.host_arrays import HostArrays
 from kdsl.runtime.memory import layout_of
-from kdsl.runtime.packer import layout_name, packer_source
+from kdsl.runtime.packer import layout_name, name_prefix, packer_source
 from kdsl.runtime.parameters import ParameterBuffer
-from kdsl.runtime.scalars import REAL_CLASSES, bf16_bits, shown
+from kdsl.runtime.scalars import REAL_CLASSES, WIDE_CLASSES, bf16_bits, shown
 from kdsl.runtime.stream import StreamBackend
 
 Enqueue = Callable[[ParameterBuffer], None]
 
 # What the packer's fast way meets when an argument is not of the plain kind; the checked way then finds out what it is.
 FAILURES = (AttributeError, TypeError, ValueError, OverflowError, IndexError, struct.error)
+
+
+# Stands for an argument that was not given.
+MISSING = object()
 
 
 @runtime_checkable
@@ -60,22 +66,32 @@ class Launcher:
             Parameter(kernel, name, type_, written is None or index in written)
             for index, (name, type_) in enumerate(parameters)
         )
-        layout = parameter_layout(parameters)
-        self._size = buffer_size(layout)
-        self._pack = struct.Struct(struct_format(layout)).pack_into
+        self._size = buffer_size(parameter_layout(parameters))
+        self._pack = struct.Struct(struct_format(parameters)).pack_into
         self.describe = packer_source(kernel, parameters)
         """The source text of the generated argument packer."""
         self._make = self._compile()
         # Idle buffers. Why a stack, and not one buffer per thread? pop and append are atomic, so neither two threads
         # nor a launch inside of a launch (an array's property may make one) ever share a buffer.
-        self._idle: list[ParameterBuffer] = []
+        # Why several at once? A list that pop empties is freed, and allocated again by the next append.
+        self._idle = [ParameterBuffer(self._size) for _ in range(4)]
         self._bound: dict[Launch, Callable[..., None]] = {}
 
     def _compile(self) -> Callable[..., Callable[..., None]]:
-        scope: dict[str, Any] = {"REAL_CLASSES": REAL_CLASSES, "FAILURES": FAILURES, "bf16_bits": bf16_bits}
+        signature = [(p.name, p.type) for p in self.parameters]
+        scope: dict[str, Any] = {
+            "missing": MISSING,
+            "failures": FAILURES,
+            "float32": np.float32,
+            "wide_classes": WIDE_CLASSES,
+            "real_classes": REAL_CLASSES,
+            "bf16_bits": bf16_bits,
+        }
         for scalar in {p.element for p in self.parameters if isinstance(p.type, (PointerType, ArrayType))}:
             for wide in (False, True):
                 scope[layout_name(scalar, wide)] = layout_of(self.backend, SCALARS[scalar.name], wide)
+        prefix = name_prefix(signature)
+        scope = {prefix + name: value for name, value in scope.items()}
         exec(compile(self.describe, f"<launcher of {self.kernel}>", "exec"), scope)
         make: Callable[..., Callable[..., None]] = scope["make"]
         return make
@@ -85,7 +101,10 @@ class Launcher:
         empty = isinstance(config, LaunchConfig) and config.empty
         launch = config.check(self.backend) if isinstance(config, LaunchConfig) else config
         bound = _Bound(self, launch, empty)
-        return self._make(bound.enqueue, bound.checked, self._idle.pop, self._idle.append, self._pack)
+        run = self._make(bound.enqueue, bound.checked, self._idle.pop, self._idle.append, self._pack)
+        # What Python itself says of a keyword that there is not.
+        run.__name__ = run.__qualname__ = self.kernel
+        return run
 
     def launch(self, launch: Launch, arguments: Sequence[Any], keywords: Mapping[str, Any] | None = None) -> None:
         """One launch; `bind` is for many of the same configuration."""
@@ -107,30 +126,17 @@ class Launcher:
 
         return enqueue
 
-    def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Sequence[Any]:
-        """One argument for each parameter, keywords sorted in; ArgumentTypeError for a wrong count."""
-        if not kwargs and len(args) == len(self.parameters):
-            return args
-        names = [p.name for p in self.parameters]
+    def arguments(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        """One argument for each parameter; ArgumentTypeError for a wrong count."""
+        count = len(self.parameters)
+        missing = [f"`{p.name}`" for p, value in zip(self.parameters, given, strict=False) if value is MISSING]
+        if len(given) == count and not missing:
+            return given
         signature = f"{self.kernel}({', '.join(f'{p.name}: {p.type}' for p in self.parameters)})"
-        if len(args) > len(names):
-            raise ArgumentTypeError(
-                f"{signature} takes {_arguments(len(names))}, got {len(args)}: drop {len(args) - len(names)}"
-            )
-        given = dict(zip(names, args, strict=False))
-        for name, value in kwargs.items():
-            if name not in names:
-                raise ArgumentTypeError(f"{signature} has no parameter `{name}`")
-            if name in given:
-                raise ArgumentTypeError(f"{signature} got two values for `{name}`")
-            given[name] = value
-        missing = [f"`{name}`" for name in names if name not in given]
+        counted = f"{signature} takes {count} argument{'s' if count != 1 else ''}, got {len(given) - len(missing)}"
         if missing:
-            raise ArgumentTypeError(
-                f"{signature} takes {_arguments(len(names))}, got {len(args) + len(kwargs)}: {', '.join(missing)} "
-                f"{'is' if len(missing) == 1 else 'are'} missing"
-            )
-        return [given[name] for name in names]
+            raise ArgumentTypeError(f"{counted}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
+        raise ArgumentTypeError(f"{counted}: drop {len(given) - count}")
 
     def pack(self, values: Sequence[Any]) -> ParameterBuffer:
         """A buffer with ``values``, one for each PTX parameter; `keep` it once it is enqueued."""
@@ -147,10 +153,6 @@ class Launcher:
             self._idle.append(buffer)
 
 
-def _arguments(count: int) -> str:
-    return f"{count} argument{'s' if count != 1 else ''}"
-
-
 class _Bound:
     """A launcher with one configuration: how it enqueues, and the checked way for arguments of every kind."""
 
@@ -160,14 +162,14 @@ class _Bound:
         self.empty = empty
         self.enqueue: Enqueue = _nothing if empty else launcher.enqueue(launch)
 
-    def checked(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    def checked(self, given: tuple[Any, ...]) -> None:
         """Check all arguments; only then copy in, launch and copy back."""
         launcher = self.launcher
         found = [
             scalar_argument(parameter, value)
             if isinstance(parameter.type, ScalarType)
             else array_argument(parameter, value, launcher.backend)
-            for parameter, value in zip(launcher.parameters, launcher.arguments(args, kwargs), strict=True)
+            for parameter, value in zip(launcher.parameters, launcher.arguments(given), strict=True)
         ]
         if self.empty:
             return

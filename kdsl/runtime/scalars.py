@@ -22,6 +22,10 @@ REAL_CLASSES: frozenset[type] = frozenset(
 )
 
 
+# Those of them that compare with any number, without a rounding of its own.
+WIDE_CLASSES: frozenset[type] = frozenset({float, int, bool, np.float64})
+
+
 def bf16_bits(value: Any) -> int:
     """The bits of the bfloat16 nearest to a real number, ties to even, rounded once; OverflowError for a finite value
     too large.
