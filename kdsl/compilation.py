@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import gc
-import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 from kdsl.lang.layout import ParameterField, parameter_layout
+from kdsl.source import find_function
 from kdsl.target import Target
 from kdsl.timeline import Timeline
 
@@ -33,8 +34,14 @@ class Compilation:
     tree: ir.Module
     target: Target
     captured: tuple[Captured, ...]
-    source: str
+    functions: tuple[FunctionType, ...]
     timeline: Timeline = field(default_factory=Timeline, repr=False)
+
+    @cached_property
+    def source(self) -> str:
+        """The kernels' Python text, decorators included."""
+        found = [find_function(function) for function in self.functions]
+        return "\n".join(file.whole(node) for file, node in found)
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -114,8 +121,8 @@ def run_pipeline(requests: list[KernelRequest], target: Target, timeline: Timeli
     with _no_collection():
         with timeline.step("parse and check"):
             checked = check_kernels(requests)
-        source = "\n".join(inspect.getsource(request.function) for request in requests)
-        compilation = Compilation(checked.module, target, checked.captured, source, timeline)
+        functions = tuple(request.function for request in requests)
+        compilation = Compilation(checked.module, target, checked.captured, functions, timeline)
         _ = compilation.ptx
     return compilation
 

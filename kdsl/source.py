@@ -146,6 +146,12 @@ class SourceFile:
             return self.first_line(node)
         return Span(self.name, node.lineno, found.start(1) + 1, node.lineno, found.end(1) + 1)
 
+    def whole(self, node: FunctionNode) -> str:
+        """The lines of a function, from its first decorator on."""
+        decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
+        first = min([node.lineno, *(d.lineno for d in decorators)])
+        return "".join(self.lines[first - 1 : node.end_lineno])
+
     def text(self, node: ast.expr | ast.stmt) -> str:
         """The source text of a node on one line; a longer one as Python would print it."""
         if node.lineno != node.end_lineno or node.lineno > len(self.lines):

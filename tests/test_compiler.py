@@ -224,3 +224,8 @@ def test_overlap_is_seen_as_on_c_pointers(device: str) -> None:
     x = np.zeros(2, np.float32)
     shift[1, 1](x, x)
     assert x.tolist() == [1, 2]
+
+
+def test_source_of_a_compilation() -> None:
+    source = kdsl.compile(scale, target="sm_90").source
+    assert source == "@kernel\ndef scale(x: Ptr[f32]) -> None:\n    x[thread_idx.x] = x[thread_idx.x] * SCALE\n"
