@@ -109,6 +109,7 @@ class Context:
         if name not in self.registers:
             function = self.declare(f"llvm.nvvm.read.ptx.sreg.{name}", I32, [])
             builder = llvm.IRBuilder(self.entry)
+            builder.debug_metadata = self.builder.debug_metadata
             later = [v for k, v in self.registers.items() if _register_rank(k) > _register_rank(name)]
             first = min(later, key=self.entry.instructions.index, default=None)
             if first is not None:
