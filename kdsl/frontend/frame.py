@@ -279,6 +279,8 @@ class Frame:
             return POISON
         if is_weak(type):
             return unknown(type, name, self, node)
+        if self.quiet:
+            return Runtime(ir.Read(ir.Local(name, type, 0), type, self.span(node)))  # type: ignore[arg-type]
         if name not in self.captured:
             self.captured[name] = self.local(name, type)  # type: ignore[arg-type]
         local = self.captured[name]
