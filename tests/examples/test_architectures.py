@@ -1,0 +1,43 @@
+"""ptxas accepts every example for every architecture that both it and kdsl know."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import kdsl
+from kdsl.codegen.sass import find_tool
+from kdsl.target import KNOWN
+from tests.examples.test_examples import SMALL, load
+
+
+def known_to_ptxas(ptxas: Path) -> set[str]:
+    """What ``--gpu-name`` takes."""
+    text = subprocess.run([ptxas, "--help"], capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r"'(sm_\d+[a-z]?)'", text))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_ptxas_accepts_the_example(name: str, tmp_path: Path) -> None:
+    ptxas = find_tool("ptxas")
+    if ptxas is None:
+        pytest.skip("ptxas is not installed: pip install 'kdsl[tools]'")
+    architectures = [a for a in KNOWN if a in known_to_ptxas(ptxas)]
+    assert {"sm_75", "sm_80", "sm_90", "sm_100", "sm_120"} <= set(architectures)
+    example = load(name)
+    kernels = [value for value in vars(example).values() if isinstance(value, kdsl.Kernel)]
+    if name == "01_hello_constant":
+        kernels = list(example.kernels.kernels)
+    assert kernels
+    path = tmp_path / "example.ptx"
+    for architecture in architectures:
+        ptx = kdsl.compile(kernels, target=architecture).ptx
+        assert ".extern" not in ptx, architecture
+        assert "debug" not in ptx, architecture
+        path.write_text(ptx)
+        command = [ptxas, f"-arch={architecture}", "--warn-on-spills", "-o", tmp_path / "out.cubin", path]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert (done.returncode, done.stdout + done.stderr) == (0, ""), architecture
