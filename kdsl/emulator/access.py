@@ -29,8 +29,8 @@ WINDOW_SHIFT = np.uint64(WINDOW_BITS)
 def find(fragment: Fragment, space: str, address: Array, size: int, write: bool, lanes: Array | None = None) -> Found:
     """Where the ``size`` bytes at each of ``address`` lie.
 
-    ``lanes`` are the lanes of the addresses, when they are not the fragment's. LaneFault for the first lane that may not
-    do this; Mixed when all may, but in several storages.
+    ``lanes`` are the lanes of the addresses, when they are not the fragment's. LaneFault for the first lane that may
+    not do this; Mixed when all may, but in several storages.
     """
     batch = fragment.batch
     if space == "generic":
@@ -98,7 +98,9 @@ def check_written(memory: RowMemory, index: Array, width: int) -> None:
     if unwritten.any():
         position = int(np.flatnonzero(unwritten)[0])
         name = memory.name_of(int(index[position]) * width)
-        raise LaneFault(MemoryFault, f"read of {width} byte{'s' if width > 1 else ''} of {name} that were never written", position)
+        raise LaneFault(
+            MemoryFault, f"read of {width} byte{'s' if width > 1 else ''} of {name} that were never written", position
+        )
 
 
 def load_mixed(fragment: Fragment, space: str, address: Array, kind: str, width: int, count: int) -> list[Array]:
@@ -152,4 +154,3 @@ def lane_bytes(fragment: Fragment, position: int, address: int, size: int) -> by
     storage, index, _ = find(fragment, "generic", np.array([address], np.uint64), 1, False, lanes)
     start = int(index[0])
     return storage.buffer[start : start + size].tobytes()
-

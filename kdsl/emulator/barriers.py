@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,8 @@ Finish = Callable[[Fragment, Array], None]
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Lanes that arrive. ``threads`` is the count that the barrier names, if any; ``values`` a reduction's predicates."""
+    """Lanes that arrive. ``threads`` is the count that the barrier names, if any; ``values`` a reduction's
+    predicates."""
 
     barrier: int
     threads: int | None
@@ -147,7 +149,7 @@ class Barriers:
                 if inside.shape[0]:
                     places.append((int(blocks[inside[0]]), int(fragment.lanes[inside[0]]), arrival.instruction))
         places.sort(key=lambda place: place[:2])
-        for (_, lane, one), (_, _, other) in zip(places, places[1:], strict=False):
+        for (_, lane, one), (_, _, other) in pairwise(places):
             if one is not other and self.share_a_block(here, complete, one, other):
                 raise self.batch.error(
                     SynchronizationError,

@@ -1,7 +1,7 @@
 """Blocks that run together: which fragment goes next, who waits where, and how that ends.
 
-The fragment with the lowest program counter runs, so lanes that parted meet again. A fragment whose loop may be waiting for
-another lane gives way after a while, to the fragment that has waited longest.
+The fragment with the lowest program counter runs, so lanes that parted meet again. A fragment whose loop may be
+waiting for another lane gives way after a while, to the fragment that has waited longest.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Batch:
         self.first = first
         self.blocks = blocks
         self.threads = launch.threads
-        self.warps = -(-self.threads // 32)
+        self.warps: int = -(-self.threads // 32)
         self.size = blocks * self.threads
         self.block_of_lane: Array = launch.block_of_lane[: self.size]
         self.lane_index: Array = launch.lane_index[: self.size]
@@ -171,7 +171,7 @@ class Batch:
         block = fragment.code.blocks[fragment.pc]
         try:
             while True:
-                self.steps += block.cost
+                self.steps += block.cost * (1 + (fragment.count >> 12))
                 if self.steps > limit:
                     raise self.timeout(fragment)
                 if block.gate is not None:
@@ -192,7 +192,7 @@ class Batch:
                     return
                 block = fragment.code.blocks[fragment.pc]
         except LaneFault as fault:
-            lane = int(fragment.lanes[fault.position])
+            lane = int(fragment.lanes[fault.position]) if fault.lane is None else fault.lane
             raise self.error(fault.kind, fault.message, block.owner(running), lane) from None
 
     def gives_way(self, fragment: Fragment, block: Block) -> bool:

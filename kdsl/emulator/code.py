@@ -11,7 +11,8 @@ from kdsl.emulator.syntax import Instruction, Variable
 
 Op = Callable[[Fragment], Any]
 End = Callable[[Fragment], bool]
-"""Ends a block: sets the fragment's next block and returns True, or hands the fragment to the batch and returns False."""
+"""Ends a block: sets the fragment's next block and returns True, or hands the fragment to the batch and returns
+False."""
 
 Gate = Callable[[Fragment], Fragment | None]
 """Stands before a block: the lanes that may go on now, or None."""
@@ -19,7 +20,8 @@ Gate = Callable[[Fragment], Fragment | None]
 
 @dataclass(slots=True)
 class Step:
-    """A decoded instruction. ``spins``: another lane's work can change what it sees, so a loop around it may be waiting."""
+    """A decoded instruction. ``spins``: another lane's work can change what it sees, so a loop around it may be
+    waiting."""
 
     run: Op | None = None
     end: End | None = None
@@ -32,7 +34,8 @@ class Step:
 
 @dataclass(slots=True)
 class Block:
-    """A basic block. ``uses`` are read before they are written here; ``live`` are needed here or later; ``cost`` counts instructions."""
+    """A basic block. ``uses`` are read before they are written here; ``live`` are needed here or later; ``cost``
+    counts instructions."""
 
     ops: tuple[Op, ...]
     end: End
@@ -75,7 +78,8 @@ class Code:
     addresses: dict[str, int] = field(default_factory=dict)
 
     def loop_place(self, pc: int) -> Instruction | None:
-        """The branch that closes the smallest loop around block ``pc``, or its first instruction where that one is not conditional."""
+        """The branch that closes the smallest loop around block ``pc``, or its first instruction where that one is
+        not conditional."""
         loops = [
             (last - first, first, last)
             for last, block in enumerate(self.blocks)

@@ -1,7 +1,7 @@
 """Read-modify-writes of many lanes, some on one address: each lane gets the value that the lane before it left.
 
-Lanes are grouped by address, in lane order. What has a closed form over a group (sums, exchanges) uses it; the rest goes
-group by group or, where groups are many, through the first lane of each group, the second of each, and so on.
+Lanes are grouped by address, in lane order. What has a closed form over a group (sums, exchanges) uses it; the rest
+goes group by group or, where groups are many, through the first lane of each group, the second of each, and so on.
 """
 
 from __future__ import annotations

@@ -1,19 +1,30 @@
-"""One function's PTX to `code`: registers get slots, instructions become closures, and liveness says what a parting must keep."""
+"""One function's PTX to `code`: registers get slots, instructions become closures, and liveness says what a parting
+must keep."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
 
 from kdsl.backend import DeviceError
-from kdsl.emulator.code import Block, Code, Op, Piece, Step
-from kdsl.emulator.fragment import Fragment
-from kdsl.emulator.memory import Array
+from kdsl.emulator.code import Code, Step
+from kdsl.emulator.operand_width import (
+    DTYPES,
+    add_constant,
+    extend,
+    float_bits,
+    invert,
+    local_address,
+    narrow,
+    register_width,
+    sequence,
+)
 from kdsl.emulator.spaces import LOCAL_START
+from kdsl.emulator.specials import SPECIALS, read_special
 from kdsl.emulator.syntax import (
     BYTES,
     Address,
@@ -35,14 +46,6 @@ ENDS = {"bra", "brx", "ret", "exit", "trap", "call"}
 WARP_GATES = {("shfl",), ("vote",), ("match",), ("redux",), ("elect",), ("bar", "warp")}
 
 Decode = Callable[["Scope", Instruction], Step | None]
-
-
-def register_width(kind: str) -> int:
-    """Bytes of a register's array elements; 0 for a predicate."""
-    return 0 if kind in {"pred", "cc"} else max(BYTES[kind], 2)
-
-
-DTYPES: dict[int, Any] = {0: np.bool_, 1: np.uint16, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 @dataclass(slots=True)
@@ -86,6 +89,8 @@ class Scope:
             function.attributes,
         )  # fmt: skip
         for name, kind in function.registers.items():
+            if kind == "b128":
+                raise DeviceError(f"function {function.name}: 128-bit registers are not emulated")
             self.add_slot(("register", name), register_width(kind))
 
     def lay_out_locals(self) -> int:
@@ -160,13 +165,17 @@ class Scope:
             slot = pieces[(offset, width)] = self.add_slot(("piece", name, offset, width), max(width, 2))
         return slot
 
+    def error(self, instruction: Instruction, why: str) -> DeviceError:
+        return DeviceError(f"PTX line {instruction.ptx_line}: {why}: {instruction.text}")
+
     def fail(self, instruction: Instruction, why: str) -> NoReturn:
-        raise DeviceError(f"PTX line {instruction.ptx_line}: {why}: {instruction.text}")
+        raise self.error(instruction, why)
 
     # Operands.
 
     def source(self, instruction: Instruction, operand: Operand, kind: str) -> int:
-        """The slot that holds ``operand`` as a value of PTX type ``kind``; what that takes runs before the instruction."""
+        """The slot that holds ``operand`` as a value of PTX type ``kind``; what that takes runs before the
+        instruction."""
         width = 0 if kind in {"pred", "cc"} else BYTES[kind]
         match operand:
             case Register():
@@ -174,7 +183,7 @@ class Scope:
                 return self.narrowed(slot, width)
             case Integer():
                 if kind == "f32" or kind == "f64":
-                    self.fail(instruction, f"an integer is no {kind} operand")
+                    raise self.error(instruction, f"an integer is no {kind} operand")
                 return self.constant(operand.value, width)
             case Float():
                 return self.constant(float_bits(operand, width), width)
@@ -190,7 +199,7 @@ class Scope:
                     return self.constant(self.names.addresses[operand.name] + operand.offset, width)
                 return self.narrowed(self.address_of(instruction, operand), width)
             case _:
-                self.fail(instruction, "unexpected operand")
+                raise self.error(instruction, "unexpected operand")
 
     def narrowed(self, slot: int, width: int) -> int:
         have = self.widths[slot]
@@ -206,12 +215,10 @@ class Scope:
         self.prefix.append(step)
 
     def special(self, instruction: Instruction, name: str, width: int) -> int:
-        from kdsl.emulator.specials import SPECIALS, read_special  # the table needs Scope's types
-
         if name == "WARP_SZ":
             return self.constant(32, width)
         if name not in SPECIALS:
-            self.fail(instruction, f"unknown special register {name}")
+            raise self.error(instruction, f"unknown special register {name}")
         slot = self.scratch(SPECIALS[name].width)
         self.before(Step(read_special(slot, name), defines=(slot,), spins=SPECIALS[name].volatile))
         return self.converted(slot, width)
@@ -232,7 +239,7 @@ class Scope:
             return slot
         if any(p.name == name for p in self.function.parameters):
             if not self.function.entry:
-                self.fail(instruction, "the address of a device function's parameter is not emulated")
+                raise self.error(instruction, "the address of a device function's parameter is not emulated")
             base = self.code.addresses.get(name)
             if base is None:
                 base = self.code.addresses[name] = self.add_slot(("parameter address", name), 8)
@@ -244,12 +251,12 @@ class Scope:
             return slot
         if name in self.names.addresses:
             return self.constant(self.names.addresses[name] + symbol.offset, 8)
-        self.fail(instruction, f"unknown name {name}")
+        raise self.error(instruction, f"unknown name {name}")
 
     def address(self, instruction: Instruction, operand: Operand) -> tuple[int, int]:
         """The slot and the constant offset of a memory operand."""
         if not isinstance(operand, Address):
-            self.fail(instruction, "expected an address in brackets")
+            raise self.error(instruction, "expected an address in brackets")
         match operand.base:
             case Register():
                 return self.slots[("register", operand.base.name)], operand.offset
@@ -264,13 +271,13 @@ class Scope:
         if isinstance(operand, Sink):
             return self.scratch(width)
         if not isinstance(operand, Register):
-            self.fail(instruction, "expected a register to write to")
+            raise self.error(instruction, "expected a register to write to")
         slot = self.slots[("register", operand.name)]
         have = self.widths[slot]
         if have == width and kind != "s8":
             return slot
         if have < width or width == 0:
-            self.fail(instruction, f"the result has {width} bytes, its register {have}")
+            raise self.error(instruction, f"the result has {width} bytes, its register {have}")
         result = self.scratch(width)
         self.suffix.append(Step(extend(slot, result, have, kind), uses=(result,), defines=(slot,)))
         return result
@@ -285,7 +292,7 @@ class Scope:
         except DeviceError as error:
             if str(error).startswith("PTX line"):
                 raise
-            self.fail(instruction, str(error))
+            raise self.error(instruction, str(error)) from None
         if not self.prefix and not self.suffix:
             return step
         return sequence([*self.prefix, step, *self.suffix])
@@ -295,126 +302,21 @@ class Scope:
             step = decoder(self, instruction)
             if step is not None:
                 return step
-        self.fail(instruction, f"the emulator does not know the instruction {'.'.join(instruction.opcode)}")
+        raise self.error(instruction, f"the emulator does not know the instruction {'.'.join(instruction.opcode)}")
 
     def operands(self, instruction: Instruction, count: int) -> tuple[Operand, ...]:
         if len(instruction.operands) != count:
-            self.fail(instruction, f"expected {count} operands, found {len(instruction.operands)}")
+            raise self.error(instruction, f"expected {count} operands, found {len(instruction.operands)}")
         return instruction.operands
 
     def target(self, instruction: Instruction, operand: Operand | str) -> int:
         """The block of a label."""
         name = operand if isinstance(operand, str) else operand.name if isinstance(operand, Symbol) else ""
         if name not in self.places:
-            self.fail(instruction, f"unknown label {name}")
+            raise self.error(instruction, f"unknown label {name}")
         return self.places[name]
 
 
 def pair(operand: Operand) -> tuple[Operand, Operand]:
     """Both results of ``d|p``; the second is the sink where only one is asked for."""
     return (operand.first, operand.second) if isinstance(operand, Pair) else (operand, Sink())
-
-
-def float_bits(value: Float, width: int) -> int:
-    if width == value.size or width not in {4, 8}:
-        return value.bits
-    if width == 8:
-        return int(np.array([value.bits], np.uint32).view(np.float32).astype(np.float64).view(np.uint64)[0])
-    return int(np.array([value.bits], np.uint64).view(np.float64).astype(np.float32).view(np.uint32)[0])
-
-
-# Closures for conversions around an instruction.
-
-
-def invert(target: int, source: int) -> Op:
-    def run(f: Fragment) -> None:
-        f.registers[target] = ~f.registers[source]
-
-    return run
-
-
-def narrow(target: int, source: int, width: int) -> Op:
-    dtype = DTYPES[width]
-    if width == 1:
-
-        def run_byte(f: Fragment) -> None:
-            f.registers[target] = (f.registers[source] & 0xFF).astype(dtype, copy=False)
-
-        return run_byte
-
-    def run(f: Fragment) -> None:
-        f.registers[target] = f.registers[source].astype(dtype)
-
-    return run
-
-
-def extend(target: int, source: int, width: int, kind: str) -> Op:
-    dtype = DTYPES[width]
-    if kind == "s8":
-
-        def run_byte(f: Fragment) -> None:
-            value: Array = f.registers[source]
-            f.registers[target] = value.astype(np.uint8).view(np.int8).astype(f"i{width}").view(dtype)
-
-        return run_byte
-    if not kind.startswith("s"):
-        return narrow(target, source, width)
-
-    def run(f: Fragment) -> None:
-        value: Array = f.registers[source]
-        f.registers[target] = value.view(f"i{value.itemsize}").astype(f"i{width}").view(dtype)
-
-    return run
-
-
-def local_address(target: int, offset: int) -> Op:
-    def run(f: Fragment) -> None:
-        f.registers[target] = np.array([f.local_base + offset], np.uint64)
-
-    return run
-
-
-def add_constant(target: int, source: int, offset: Array) -> Op:
-    def run(f: Fragment) -> None:
-        f.registers[target] = f.registers[source] + offset
-
-    return run
-
-
-def sequence(steps: list[Step]) -> Step:
-    """Several steps as one. A gate among them has to see converted operands, so the conversions before it join the gate."""
-    uses: list[int] = []
-    defined: set[int] = set()
-    for step in steps:
-        uses += [u for u in step.uses if u not in defined]
-        defined.update(step.defines)
-    runs = tuple(s.run for s in steps if s.run is not None)
-    last = steps[-1]
-    main = next((s for s in steps if s.gate or s.end), last)
-    return Step(
-        run=chain(runs) if runs else None,
-        end=main.end,
-        gate=main.gate,
-        uses=tuple(dict.fromkeys(uses)),
-        defines=tuple(defined),
-        successors=main.successors,
-        spins=any(s.spins for s in steps),
-    )
-
-
-def chain(runs: tuple[Op, ...]) -> Op:
-    if len(runs) == 1:
-        return runs[0]
-
-    def run(f: Fragment) -> None:
-        for one in runs:
-            one(f)
-
-    return run
-
-
-def iter_pieces(code: Code, name: str) -> Iterable[tuple[Piece, int]]:
-    return code.pieces.get(name, {}).items()
-
-
-__all__ = ["Block", "Names", "Scope", "Step", "chain", "ends_block", "gated", "pair", "register_width"]

@@ -14,8 +14,15 @@ from kdsl.emulator.grid import GridLaunch
 from kdsl.emulator.memory import Allocation, GlobalMemory
 from kdsl.emulator.program import Program, load
 
+SHARED_BYTES = {"75": 64, "80": 163, "86": 99, "87": 163, "89": 99, "90": 227, "100": 227, "103": 227, "110": 227}
+"""Kilobytes of shared memory that a block can have, by architecture; 99 where it is not said (CUDA C++ Programming
+Guide, technical specifications per compute capability)."""
+
+STATIC_SHARED_BYTES = 48 * 1024
+
 STEP_LIMIT = 1 << 24
-"""Instructions that one batch of blocks may run, each counted once however many lanes run it."""
+"""Instructions that one batch of blocks may run, each counted once for each 4096 lanes (or fewer) that run it
+together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +51,19 @@ class Emulator:
         self.target = target
         self.step_limit = step_limit
         self.stdout = stdout
-        self.limits = DeviceLimits()
         self.memory = GlobalMemory()
         self.launches = 0
+
+    @property
+    def target(self) -> str:
+        """The architecture that kernels are compiled for here; settable, since PTX runs here whatever its target is."""
+        return self._target
+
+    @target.setter
+    def target(self, target: str) -> None:
+        self._target = target
+        kilobytes = SHARED_BYTES.get(target.removeprefix("sm_").rstrip("af"), 99)
+        self.limits = DeviceLimits(shared_bytes=kilobytes * 1024)
 
     # Memory.
 
@@ -91,10 +108,26 @@ class Emulator:
             self.memory, function.program, function.code, launch, bytes(parameters), self.step_limit, self.launches,
             self.print,
         )  # fmt: skip
+        self.check_shared(grid)
         try:
             grid.run()
         finally:
             grid.close()
+
+    def check_shared(self, grid: GridLaunch) -> None:
+        name, dynamic = grid.code.name, grid.configuration.shared_bytes
+        static = grid.shared_size - dynamic if grid.has_dynamic else grid.shared_size
+        if static > STATIC_SHARED_BYTES:
+            raise DeviceError(
+                f"kernel {name} has {static} bytes of static shared memory, at most {STATIC_SHARED_BYTES} fit",
+                kernel=name,
+            )
+        if static + dynamic > self.limits.shared_bytes:
+            most = self.limits.shared_bytes
+            raise DeviceError(
+                f"kernel {name} has {static + dynamic} bytes of shared memory, {self.target} has {most}",
+                kernel=name,
+            )
 
     def print(self, text: str) -> None:
         (self.stdout or sys.stdout).write(text)
@@ -105,14 +138,24 @@ class Emulator:
     def check(self, code: Code, launch: Launch) -> None:
         """DeviceError when the launch asks for more than a device has."""
         threads = launch.block[0] * launch.block[1] * launch.block[2]
-        for what, extents, most in (("grid", launch.grid, self.limits.grid), ("block", launch.block, self.limits.block)):
+        for what, extents, most in (
+            ("grid", launch.grid, self.limits.grid),
+            ("block", launch.block, self.limits.block),
+        ):
             if any(not 1 <= extent <= limit for extent, limit in zip(extents, most, strict=True)):
-                raise DeviceError(f"{what} {extents} of kernel {code.name} is outside of (1, 1, 1) to {most}", kernel=code.name)
+                raise DeviceError(
+                    f"{what} {extents} of kernel {code.name} is outside of (1, 1, 1) to {most}", kernel=code.name
+                )
         limit = min([self.limits.threads, *code.attributes.get("maxntid", ())[3:]])
         if threads > limit:
-            raise DeviceError(f"block {launch.block} of kernel {code.name} has {threads} threads, at most {limit} fit", kernel=code.name)
+            raise DeviceError(
+                f"block {launch.block} of kernel {code.name} has {threads} threads, at most {limit} fit",
+                kernel=code.name,
+            )
         if launch.cluster not in (None, (1, 1, 1)):
-            raise DeviceError(f"cluster {launch.cluster} of kernel {code.name}: the emulator has no clusters", kernel=code.name)
+            raise DeviceError(
+                f"cluster {launch.cluster} of kernel {code.name}: the emulator has no clusters", kernel=code.name
+            )
 
 
 def flat(view: memoryview) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:

@@ -1,8 +1,8 @@
 """Lanes at one program counter: their registers, and how they part at a branch and meet again.
 
-A register is an array of raw bits, one element a lane in lane order, or a single element that all lanes share. Arrays are
-never changed in place. A fragment that parts gives its children unread registers as views on its own arrays; a register that
-no child used is whole again, without a copy, when they meet.
+A register is an array of raw bits, one element a lane in lane order, or a single element that all lanes share. Arrays
+are never changed in place. A fragment that parts gives its children unread registers as views on its own arrays; a
+register that no child used is whole again, without a copy, when they meet.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 if TYPE_CHECKING:
     from kdsl.emulator.batch import Batch
-    from kdsl.emulator.program import Code
+    from kdsl.emulator.code import Code
+    from kdsl.emulator.reach import Reach
 
 Array = npt.NDArray[Any]
 Registers = list[Any]
@@ -64,7 +65,8 @@ class Frame:
 
 
 class Fragment:
-    """Lanes that run together. ``key`` orders fragments: the lowest program counter of the outermost frame runs first."""
+    """Lanes that run together. ``key`` orders fragments: the lowest program counter of the outermost frame runs
+    first."""
 
     __slots__ = (
         "batch", "cache", "code", "count", "frames", "lanes", "lazy", "local_base", "pc", "prefix", "reaches",
@@ -84,7 +86,7 @@ class Fragment:
         self.local_base = 0
         self.stamp = 0
         self.cache: dict[Any, Array] = {}
-        self.reaches: dict[Any, Any] = {}
+        self.reaches: dict[Any, Reach | None] = {}
 
     @property
     def key(self) -> Key:
@@ -118,7 +120,13 @@ class Fragment:
         child.stamp = self.stamp
         child.lazy = True
         child.frames = tuple(
-            Frame(f.code, part(f.code, f.registers, f.code.blocks[f.pc].live, chosen, views), f.pc, f.results, f.local_base)
+            Frame(
+                f.code,
+                part(f.code, f.registers, f.code.blocks[f.pc].live, chosen, views),
+                f.pc,
+                f.results,
+                f.local_base,
+            )
             for f in self.frames
         )
         return child

@@ -31,13 +31,14 @@ class GridLaunch:
     ) -> None:  # fmt: skip
         self.memory = memory
         self.code = code
-        self.configuration = configuration
+        self.configuration: Launch = configuration
         self.step_limit = step_limit
-        self.grid_id = grid_id
+        self.grid_id: int = grid_id
         self.output = output
         self.threads = configuration.block[0] * configuration.block[1] * configuration.block[2]
         self.shared = layout(program, code, configuration.shared_bytes)
-        self.shared_size = sum(r.size for r in self.shared.regions)
+        self.shared_size: int = sum(r.size for r in self.shared.regions)
+        self.has_dynamic = program.dynamic is not None
         self.parameters: Allocation | None = None
         self.template = self.with_parameters(parameters)
         x, y, z = configuration.grid
@@ -81,7 +82,9 @@ class GridLaunch:
                     raw = np.frombuffer(parameters, f"u{width}", 1, offsets[name] + start)
                     template[slot] = raw.astype(template[slot].dtype)
         if self.code.addresses:
-            self.parameters = self.memory.allocate(len(parameters), f"the parameters of {self.code.name}", writable=False)
+            self.parameters = self.memory.allocate(
+                len(parameters), f"the parameters of {self.code.name}", writable=False
+            )
             self.parameters.buffer[:] = np.frombuffer(parameters, np.uint8)
             for name, slot in self.code.addresses.items():
                 template[slot] = np.array([self.parameters.address + offsets[name]], np.uint64)

@@ -1,4 +1,5 @@
-"""Device memory: one window of 2^40 addresses for each allocation, and what every kind of storage offers to loads and stores.
+"""Device memory: one window of 2^40 addresses for each allocation, and what every kind of storage offers to loads and
+stores.
 
 The high bits of an address are its allocation, so that bounds are one compare and no 32-bit index reaches a neighbour.
 """
@@ -25,13 +26,15 @@ FIRST_WINDOW = 16
 
 
 class LaneFault(Exception):
-    """Something that one lane did. ``position`` counts lanes of the fragment that ran the instruction."""
+    """Something that one lane did: ``position`` counts lanes of the fragment that ran the instruction, or ``lane``
+    says which."""
 
-    def __init__(self, kind: type[DeviceError], message: str, position: int) -> None:
+    def __init__(self, kind: type[DeviceError], message: str, position: int, lane: int | None = None) -> None:
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.position = position
+        self.lane = lane
 
 
 class Storage:

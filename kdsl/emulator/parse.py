@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from kdsl.backend import DeviceError
+from kdsl.emulator.cursor import FLAGS, Declarations
 from kdsl.emulator.syntax import (
     BYTES,
     Address,
-    Float,
     Function,
     Guard,
     Instruction,
@@ -25,11 +24,10 @@ from kdsl.emulator.syntax import (
     Variable,
     Vector,
 )
-from kdsl.emulator.tokens import Token, integer, literal, tokenize
+from kdsl.emulator.tokens import integer, literal
 
 STATE_SPACES = {".global", ".shared", ".local", ".const", ".param"}
 LINKAGE = {".visible", ".extern", ".weak", ".common"}
-FLAGS = {".noreturn", ".explicitcluster", ".unique", ".managed"}
 TUNING = {
     ".maxntid", ".reqntid", ".minnctapersm", ".maxnreg", ".maxnctapersm", ".reqnctapercluster", ".maxclusterrank",
     ".pragma", ".alias", ".blocksareclusters", ".abi_preserve", ".abi_preserve_control",
@@ -41,49 +39,16 @@ def parse(text: str) -> Module:
     return Parser(text).module()
 
 
-class Parser:
+class Parser(Declarations):
     """A cursor over the tokens of one module."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = tokenize(text)
-        self.position = 0
+        super().__init__(text)
         self.files: dict[int, str] = {}
         self.location: tuple[int, int] | None = None
         self.result = Module()
         self.scopes: list[dict[str, Register | Symbol]] = []
         self.scope_count = 0
-
-    # The cursor.
-
-    @property
-    def token(self) -> Token:
-        return self.tokens[self.position]
-
-    def take(self) -> Token:
-        token = self.tokens[self.position]
-        self.position += 1
-        return token
-
-    def at(self, text: str) -> bool:
-        return self.tokens[self.position].text == text
-
-    def accept(self, text: str) -> bool:
-        if self.tokens[self.position].text == text:
-            self.position += 1
-            return True
-        return False
-
-    def expect(self, text: str) -> Token:
-        if not self.at(text):
-            raise self.error(f"expected {text!r}")
-        return self.take()
-
-    def error(self, message: str) -> DeviceError:
-        token = self.token
-        lines = self.text.split("\n")
-        source = lines[token.line - 1].strip() if token.line <= len(lines) else ""
-        return DeviceError(f"PTX line {token.line}: {message}, found {token.text or 'the end of the text'!r}: {source}")
 
     # The module.
 
@@ -100,15 +65,15 @@ class Parser:
         return replace(instruction, file=self.files.get(int(instruction.file), f"file {instruction.file}"))
 
     def line_directive(self, text: str) -> None:
-        words = text.split("//")[0].replace(",", " ").split()
-        match words[0]:
-            case ".file":
-                names = re.findall(r'"([^"]*)"', text)
-                self.files[int(words[1])] = names[-1] if names else ""
-            case ".loc":
-                self.location = (int(words[1]), int(words[2]))
-            case ".target":
-                self.result.target = words[1]
+        if found := re.match(r'\.file\s+(\d+)\s+(?:"[^"]*"\s+)?"([^"]*)"', text):
+            self.files[int(found[1])] = found[2]
+        elif found := re.match(r"\.loc\s+(\d+)\s+(\d+)", text):
+            self.location = (int(found[1]), int(found[2]))
+        elif found := re.match(r"\.target\s+(\w+)", text):
+            self.result.target = found[1]
+        elif not re.match(r"\.(file|version|address_size)\s", text):
+            self.position -= 1
+            raise self.error("unknown form of directive")
 
     def top_level(self) -> None:
         token = self.token
@@ -145,97 +110,6 @@ class Parser:
         for variable in self.variables(external):
             if variable.name not in self.result.variables or not variable.external:
                 self.result.variables[variable.name] = variable
-
-    # Variables.
-
-    def variables(self, external: bool = False) -> list[Variable]:
-        """``.global .align 4 .b8 a[16] = {...}, b;``"""
-        space = self.take().text[1:]
-        found = [self.variable(space, external)]
-        while self.accept(","):
-            found.append(replace(self.variable_tail(space, external, found[0].type, found[0].align)))
-        self.expect(";")
-        return found
-
-    def variable(self, space: str, external: bool = False) -> Variable:
-        align, lanes, kind, pointee = 0, 1, "", False
-        while self.token.kind == "directive":
-            word = self.take().text[1:]
-            if word == "align":
-                # After .ptr it is the alignment of what the pointer points to (PTX ISA 9.0, 5.1.6.3).
-                given = integer(self.take().text)
-                align = align if pointee else given
-            elif word in {"v2", "v4", "v8"}:
-                lanes = int(word[1])
-            elif word == "attribute":
-                self.skip_parentheses()
-            elif word in BYTES or word == "pred":
-                kind = word
-            elif word == "ptr":
-                pointee = True
-            elif word not in {"global", "shared", "local", "const"} and "." + word not in FLAGS:
-                raise self.error(f"unknown type or attribute .{word}")
-        if not kind:
-            raise self.error("expected a type")
-        return self.variable_tail(space, external, kind, align, lanes)
-
-    def skip_parentheses(self) -> None:
-        self.expect("(")
-        while not self.accept(")"):
-            self.take()
-
-    def variable_tail(self, space: str, external: bool, kind: str, align: int, lanes: int = 1) -> Variable:
-        name = self.take().text
-        count = lanes
-        element = BYTES.get(kind, 1)
-        unsized = False
-        while self.accept("["):
-            if self.accept("]"):
-                unsized = True
-                continue
-            count *= integer(self.take().text)
-            self.expect("]")
-        initial: tuple[int | Symbol, ...] = ()
-        if self.accept("="):
-            initial = tuple(self.initializer())
-            if unsized:
-                count, unsized = len(initial), False
-        size = 0 if unsized else count * element
-        return Variable(space, name, kind, size, align or element * lanes, external, initial)
-
-    def initializer(self) -> list[int | Symbol]:
-        if not self.accept("{"):
-            return [self.initial_element()]
-        elements: list[int | Symbol] = []
-        while not self.accept("}"):
-            elements += self.initializer() if self.at("{") else [self.initial_element()]
-            self.accept(",")
-        return elements
-
-    def initial_element(self) -> int | Symbol:
-        if self.token.kind == "number":
-            value = literal(self.take().text)
-            if self.at("("):
-                raise self.error("masked addresses in initialisers are not emulated")
-            return value.bits if isinstance(value, Float) else value.value
-        if self.accept("generic"):
-            self.expect("(")
-            symbol = self.symbol()
-            self.expect(")")
-            return Symbol(symbol.name, symbol.offset + self.offset())
-        return self.symbol()
-
-    def symbol(self) -> Symbol:
-        if self.token.kind != "name":
-            raise self.error("expected a name")
-        return Symbol(self.take().text, self.offset())
-
-    def offset(self) -> int:
-        if self.accept("+"):
-            return integer(self.take().text)
-        if self.token.kind == "number" and self.token.text.startswith("-"):
-            return integer(self.take().text)
-        return 0
 
     # Functions.
 
@@ -324,7 +198,7 @@ class Parser:
         while True:
             name = self.take().text
             if self.accept("<"):
-                count = integer(self.take().text)
+                count = self.number()
                 self.expect(">")
                 for index in range(count):
                     self.declare_register(function, f"{name}{index}", kind)

@@ -1,23 +1,24 @@
 """Addresses that several instructions use with different constant offsets, checked once.
 
-``[%rd1]``, ``[%rd1+4]``, ``[%rd1+8]`` share where they lie and how far the lanes are apart; each access then compares two
-numbers and takes from a view that starts at its offset.
+``[%rd1]``, ``[%rd1+4]``, ``[%rd1+8]`` share where they lie and how far the lanes are apart; each access then compares
+two numbers and takes from a view that starts at its offset.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from kdsl.emulator.access import check_written
+from kdsl.emulator.access import ROW_WINDOWS, check_written
 from kdsl.emulator.fragment import Fragment
-from kdsl.emulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, Array, Storage
+from kdsl.emulator.memory import SHARED_WINDOW, WINDOW_BITS, Array, Storage
 from kdsl.emulator.spaces import LOCAL_START, REGION_BITS, Region, RowMemory
 
 ALWAYS_SHADOWED = Region("local memory", 0, 0, 0)
 
 
 class Reach:
-    """Where one array of addresses lies: element ``index`` into ``storage``, and byte offsets ``low`` to ``top`` of ``size``."""
+    """Where one array of addresses lies: element ``index`` into ``storage``, and byte offsets ``low`` to ``top`` of
+    ``size``."""
 
     __slots__ = ("address", "index", "low", "region", "rows", "size", "storage", "top", "writable")
 
@@ -34,6 +35,9 @@ class Reach:
         self.writable = writable
         self.region = region
         self.rows = rows
+
+    def is_of(self, address: Array) -> bool:
+        return self.address is address and (self.rows is None or self.rows.storage is self.storage)
 
     def load(self, offset: int, kind: str, width: int, count: int) -> list[Array] | None:
         """The elements at ``offset`` bytes from each address; None if that needs the whole check."""
@@ -76,9 +80,8 @@ def reach(f: Fragment, space: str, address: Array, width: int, total: int) -> Re
     if name in f.reaches:
         found = f.reaches[name]
         # An id may be that of an array that is gone, and local memory moves when it grows.
-        if found is not None and found.address is address:
-            if found.rows is not f.batch.local or found.storage is f.batch.local.storage:
-                return found
+        if found is not None and found.is_of(address):
+            return found
     if len(f.reaches) > 64:
         f.reaches.clear()
     built = build(f, space, address, width, total)
@@ -90,8 +93,10 @@ def build(f: Fragment, space: str, address: Array, width: int, total: int) -> Re
     batch = f.batch
     if space == "generic":
         window = int(address[0]) >> WINDOW_BITS
-        if window == SHARED_WINDOW or window == LOCAL_WINDOW:
-            return build_row(f, "shared" if window == SHARED_WINDOW else "local", address, window << WINDOW_BITS, width, total)
+        if window in ROW_WINDOWS:
+            return build_row(
+                f, "shared" if window == SHARED_WINDOW else "local", address, window << WINDOW_BITS, width, total
+            )
     elif space != "global":
         return build_row(f, space, address, 0, width, total)
     allocation = batch.memory.allocations.get(int(address[0]) >> WINDOW_BITS)
@@ -107,6 +112,7 @@ def build(f: Fragment, space: str, address: Array, width: int, total: int) -> Re
 
 def build_row(f: Fragment, space: str, address: Array, window: int, width: int, total: int) -> Reach | None:
     batch = f.batch
+    rows: RowMemory
     if space == "shared":
         which = ((int(address[0]) - window) >> REGION_BITS) - 1
         if not 0 <= which < len(batch.shared.regions):

@@ -1,7 +1,7 @@
 """Shared memory of a batch of blocks and local memory of its lanes, with a shadow of which bytes were written.
 
-Shared variables stand a megabyte apart in the 32-bit shared address space, so that an index past one never reaches another;
-in storage they are packed, one row a block.
+Shared variables stand a megabyte apart in the 32-bit shared address space, so that an index past one never reaches
+another; in storage they are packed, one row a block.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ UNSIGNED = {1: "u1", 2: "u2", 4: "u4", 8: "u8"}
 
 @dataclass(slots=True)
 class Region:
-    """A shared variable: its address, size, and place in a block's row. ``complete``: every byte of every block is written."""
+    """A shared variable: its address, size, and place in a block's row. ``complete``: every byte of every block is
+    written."""
 
     name: str
     address: int
@@ -58,7 +59,8 @@ class RowMemory:
         return "local memory"
 
     def unwritten(self, index: Array, width: int) -> Array:
-        return self.shadow.view(UNSIGNED[width]).take(index) != WRITTEN[width]
+        different: Array = self.shadow.view(UNSIGNED[width]).take(index) != WRITTEN[width]
+        return different
 
 
 class SharedMemory(RowMemory):
@@ -72,8 +74,11 @@ class SharedMemory(RowMemory):
         self.attempts = 0
         self.stores = 0
 
-    def locate(self, fragment: Fragment, address: Array, size: int, write: bool, lanes: Array | None) -> tuple[Region, Array]:
-        """The region of all lanes, and byte offsets into storage. ``lanes`` are the lanes of ``address`` if not the fragment's."""
+    def locate(
+        self, fragment: Fragment, address: Array, size: int, write: bool, lanes: Array | None
+    ) -> tuple[Region, Array]:
+        """The region of all lanes, and byte offsets into storage. ``lanes`` are the lanes of ``address`` if not the
+        fragment's."""
         which = (int(address[0]) >> REGION_BITS) - 1
         if not 0 <= which < len(self.regions):
             raise self.fault(address, size, write)
@@ -174,8 +179,10 @@ class LocalMemory(RowMemory):
         offset = address - address.dtype.type(LOCAL_START)
         if top < size or offset.max() > top - size or np.bitwise_or.reduce(offset) & (size - 1):
             raise self.fault(fragment, offset, top, size, write)
-        index = offset.view(np.int64) if offset.itemsize == 8 else offset.astype(np.int64)
-        return index + (fragment.lanes if lanes is None else lanes) * self.row
+        index: Array = offset.view(np.int64) if offset.itemsize == 8 else offset.astype(np.int64)
+        base: Array = (fragment.lanes if lanes is None else lanes) * self.row
+        index = index + base
+        return index
 
     def fault(self, fragment: Fragment, offset: Array, top: int, size: int, write: bool) -> LaneFault:
         outside = (offset > top - size) if top >= size else np.ones(offset.shape, np.bool_)

@@ -16,7 +16,8 @@ BYTES: dict[str, int] = {
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A declared register; names from an inner scope carry a ``#`` suffix, so one name is one register of a function."""
+    """A declared register; names from an inner scope carry a ``#`` suffix, so one name is one register of a
+    function."""
 
     name: str
 
@@ -97,7 +98,8 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One PTX statement. ``file`` and ``line`` come from the last ``.loc``; ``ptx_line`` counts from 1 in the module's text."""
+    """One PTX statement. ``file`` and ``line`` come from the last ``.loc``; ``ptx_line`` counts from 1 in the
+    module's text."""
 
     opcode: tuple[str, ...]
     operands: tuple[Operand, ...]

@@ -1,4 +1,5 @@
-"""PTX text to tokens. Line directives such as ``.loc`` are one token: they end at the line's end, not at a semicolon."""
+"""PTX text to tokens. Line directives such as ``.loc`` are one token: they end at the line's end, not at a
+semicolon."""
 
 from __future__ import annotations
 
@@ -53,7 +54,9 @@ def tokenize(text: str) -> list[Token]:
 def integer(text: str) -> int:
     text = text.rstrip("U")
     digits = text.lstrip("-")
-    octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
+    octal = len(digits) > 1 and digits[0] == "0" and set(digits) <= set("01234567")
+    if digits.isdigit() and not octal:
+        return int(text)
     return int(text, 8 if octal else 0)
 
 

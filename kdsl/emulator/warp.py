@@ -53,22 +53,25 @@ def ready_lanes(f: Fragment, mask: Array) -> Array:
     outside = mask & bit == 0
     if outside.any():
         position = int(np.flatnonzero(outside)[0])
-        named = int(mask[position if mask.shape[0] > 1 else 0])
-        raise LaneFault(SynchronizationError, f"this lane is not in its own member mask {named:#010x}", position)
+        named, lane = int(mask[position if mask.shape[0] > 1 else 0]), int(f.lanes[position])
+        raise LaneFault(SynchronizationError, f"this lane is not in its own member mask {named:#010x}", position, lane)
     warp = f.of_lanes("warp", batch.warp_of_lane)
     exited = batch.exited_in_warp(warp)
     if exited is not None and (mask & exited).any():
         position = int(np.flatnonzero(mask & exited)[0])
         named = int(mask[position if mask.shape[0] > 1 else 0])
         gone = (named & int(exited[position])).bit_length() - 1
-        raise LaneFault(SynchronizationError, f"member mask {named:#010x} names lane {gone}, which has exited", position)
+        why = f"member mask {named:#010x} names lane {gone}, which has exited"
+        raise LaneFault(SynchronizationError, why, position, int(f.lanes[position]))
     wanted = mask & batch.existing_in_warp[warp]
     if mask.shape[0] == 1:
-        return wanted & ~present(f) == 0
+        complete: Array = wanted & ~present(f) == 0
+        return complete
     _, inverse = np.unique(warp.astype(np.uint64) << np.uint64(32) | mask, return_inverse=True)
     together = np.zeros(int(inverse.max()) + 1, np.uint32)
     np.bitwise_or.at(together, inverse, bit)
-    return together[inverse] == wanted
+    same: Array = together[inverse] == wanted
+    return same
 
 
 def warp_starts(f: Fragment) -> Array:

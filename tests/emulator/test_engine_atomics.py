@@ -108,11 +108,19 @@ def test_each_float_sum_is_rounded(kind: str, places: int) -> None:
     where = rng.integers(0, places, n).astype(np.int32)
     noftz = ".noftz" if size == 2 else ""
     body = LINEAR + element("%rd1", "w") + "ld.global.u32 %r10, [%rd1];"
-    body += element("%rd2", "v", size=size) + f"ld.global.b{8 * size} {reg}20, [%rd2];" + element("%rd3", "m", "%r10", size)
+    body += (
+        element("%rd2", "v", size=size) + f"ld.global.b{8 * size} {reg}20, [%rd2];" + element("%rd3", "m", "%r10", size)
+    )
     body += element("%rd4", "out", size=size)
     body += f"atom.global.add{noftz}.{kind} {reg}21, [%rd3], {reg}20; st.global.b{8 * size} [%rd4], {reg}21; ret;"
     memory, _, _, out = run(
-        kernel("u64 m, u64 w, u64 v, u64 out", body), 2, n // 2, np.ones(places, dtype), where, values, np.zeros(n, dtype)
+        kernel("u64 m, u64 w, u64 v, u64 out", body),
+        2,
+        n // 2,
+        np.ones(places, dtype),
+        where,
+        values,
+        np.zeros(n, dtype),
     )
     expected = np.ones(places, dtype)
     for i in range(n):
@@ -128,7 +136,9 @@ def test_float_sums_flush_subnormals_on_global_memory_only() -> None:
         "ld.shared.f32 %r7, [tile]; atom.global.add.f32 %r8, [%rd1], %r5; ld.global.f32 %r9, [%rd1];"
         "st.global.f32 [%rd1+4], %r7; st.global.f32 [%rd1+8], %r9; ret;"
     )
-    (out,) = run(kernel("u64 m", body, module=".shared .align 4 .b8 tile[4];"), 1, 1, np.array([tiny, 1, 1], np.float32))
+    (out,) = run(
+        kernel("u64 m", body, module=".shared .align 4 .b8 tile[4];"), 1, 1, np.array([tiny, 1, 1], np.float32)
+    )
     assert out.view(np.uint32)[1:].tolist() == [2, 0]
 
 

@@ -76,7 +76,10 @@ def test_structs_by_value_and_results_in_several_parts() -> None:
         ".param .align 8 .b8 retval0[16]; call.uni (retval0), both, (param0, param1); ld.param.b32 %r20, [retval0];"
         "ld.param.b64 %rd20, [retval0+8]; }"
     )
-    body += element("%rd1", "out", size=16) + "st.global.u64 [%rd1+8], %rd20; cvt.u64.u32 %rd21, %r20; st.global.u64 [%rd1], %rd21; ret;"
+    body += (
+        element("%rd1", "out", size=16)
+        + "st.global.u64 [%rd1+8], %rd20; cvt.u64.u32 %rd21, %r20; st.global.u64 [%rd1], %rd21; ret;"
+    )
     (out,) = run(kernel("u64 out", body, module=module), 2, 200, np.zeros((400, 2), np.uint64))
     i = np.arange(400)
     np.testing.assert_array_equal(out[:, 0], i + i % 200 + (i >> 8))
@@ -214,19 +217,22 @@ def test_a_failed_assertion_names_everything() -> None:
 .global .b8 message{text("i < 70")}; .global .b8 file{text("vadd.py")}; .global .b8 func{text("vadd")};
 """
     strings = "".join(
-        f"mov.u64 %rd{10 + i}, {n}; cvta.global.u64 %rd{10 + i}, %rd{10 + i};" for i, n in enumerate(["message", "file", "func"])
+        f"mov.u64 %rd{10 + i}, {n}; cvta.global.u64 %rd{10 + i}, %rd{10 + i};"
+        for i, n in enumerate(["message", "file", "func"])
     )
-    body = LINEAR + strings + (
-        "setp.lt.u32 %p1, %r4, 70; @%p1 bra $OK; { .param .b64 p0; .param .b64 p1; .param .b32 p2; .param .b64 p3; .param .b64 p4;"
-        "st.param.b64 [p0], %rd10; st.param.b64 [p1], %rd11; st.param.b32 [p2], 17; st.param.b64 [p3], %rd12; st.param.b64 [p4], 1;"
-        "call.uni __assertfail, (p0, p1, p2, p3, p4); } $OK: ret;"
+    body = (
+        LINEAR
+        + strings
+        + (
+            "setp.lt.u32 %p1, %r4, 70; @%p1 bra $OK; { .param .b64 p0; .param .b64 p1; .param .b32 p2; .param .b64 p3; .param .b64 p4;"
+            "st.param.b64 [p0], %rd10; st.param.b64 [p1], %rd11; st.param.b32 [p2], 17; st.param.b64 [p3], %rd12; st.param.b64 [p4], 1;"
+            "call.uni __assertfail, (p0, p1, p2, p3, p4); } $OK: ret;"
+        )
     )
     with pytest.raises(DeviceAssertionError) as caught:
         run(kernel("", body, module=module), 2, 64)
     error = caught.value
-    assert str(error) == (
-        "vadd.py:17: kernel k: assertion failed in vadd: i < 70 (block (1, 0, 0), thread (6, 0, 0))"
-    )
+    assert str(error) == ("vadd.py:17: kernel k: assertion failed in vadd: i < 70 (block (1, 0, 0), thread (6, 0, 0))")
     assert (error.file, error.line, error.block, error.thread) == ("vadd.py", 17, (1, 0, 0), (6, 0, 0))
 
 

@@ -28,8 +28,7 @@ def test_vadd_with_a_guard() -> None:
 def test_collatz_steps_loop_a_different_number_of_times_in_each_lane(block: int) -> None:
     ptx = kernel(
         "u64 out",
-        LINEAR
-        + "add.s32 %r10, %r4, 1; mov.u32 %r11, 0;"
+        LINEAR + "add.s32 %r10, %r4, 1; mov.u32 %r11, 0;"
         "$LOOP: setp.eq.u32 %p1, %r10, 1; @%p1 bra $DONE;"
         "and.b32 %r12, %r10, 1; setp.eq.u32 %p2, %r12, 0; @%p2 bra $EVEN;"
         "mad.lo.s32 %r10, %r10, 3, 1; bra.uni $NEXT;"
@@ -52,8 +51,7 @@ def test_collatz_steps_loop_a_different_number_of_times_in_each_lane(block: int)
 def test_lanes_that_parted_keep_registers_that_only_some_of_them_change() -> None:
     ptx = kernel(
         "u64 out",
-        LINEAR
-        + "mov.u32 %r10, 7; mul.lo.s32 %r11, %r4, 3; and.b32 %r12, %r4, 3;"
+        LINEAR + "mov.u32 %r10, 7; mul.lo.s32 %r11, %r4, 3; and.b32 %r12, %r4, 3;"
         "setp.eq.u32 %p1, %r12, 0; @%p1 bra $A; setp.eq.u32 %p2, %r12, 1; @%p2 bra $B; bra.uni $M;"
         "$A: mov.u32 %r10, 100; bra.uni $M;"
         "$B: add.s32 %r11, %r11, 1000;"
@@ -67,8 +65,7 @@ def test_lanes_that_parted_keep_registers_that_only_some_of_them_change() -> Non
 def test_branch_table() -> None:
     ptx = kernel(
         "u64 out",
-        LINEAR
-        + "rem.u32 %r5, %r4, 3; $T: .branchtargets $X, $Y, $X; brx.idx %r5, $T;"
+        LINEAR + "rem.u32 %r5, %r4, 3; $T: .branchtargets $X, $Y, $X; brx.idx %r5, $T;"
         "$X: mov.u32 %r6, 10; bra.uni $E; $Y: mov.u32 %r6, 20;"
         "$E:" + element("%rd1", "out") + "st.global.u32 [%rd1], %r6; ret;",
     )
@@ -105,7 +102,11 @@ def test_scoped_registers_shadow_the_kernel_s_own() -> None:
 
 
 def test_special_registers_of_three_dimensions() -> None:
-    names = [f"%{n}.{a}" for n in ("tid", "ntid", "ctaid", "nctaid") for a in "xyz"] + ["%laneid", "%warpid", "%nwarpid"]
+    names = [f"%{n}.{a}" for n in ("tid", "ntid", "ctaid", "nctaid") for a in "xyz"] + [
+        "%laneid",
+        "%warpid",
+        "%nwarpid",
+    ]
     names += ["%lanemask_eq", "%lanemask_lt", "%lanemask_le", "%lanemask_gt", "%lanemask_ge"]
     body = (
         "mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; mov.u32 %r3, %tid.z; mad.lo.u32 %r4, %r3, 4, %r2;"
@@ -151,7 +152,10 @@ def test_trap_names_its_line_block_and_thread() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("frobnicate.u32 %r1, %r2;", "the emulator does not know the instruction frobnicate.u32: frobnicate.u32 %r1, %r2"),
+        (
+            "frobnicate.u32 %r1, %r2;",
+            "the emulator does not know the instruction frobnicate.u32: frobnicate.u32 %r1, %r2",
+        ),
         ("add.q7 %r1, %r2, %r3;", "the emulator does not know the instruction add.q7: add.q7 %r1, %r2, %r3"),
         ("bra $NOWHERE;", "unknown label $NOWHERE: bra $NOWHERE"),
         ("mov.u32 %r1, %nosuch;", "unknown special register %nosuch: mov.u32 %r1, %nosuch"),

@@ -204,8 +204,7 @@ def test_host_copies_are_checked() -> None:
 def test_uninitialised_shared_read_of_one_lane_after_a_barrier() -> None:
     ptx = kernel(
         "u64 a",
-        LINEAR
-        + "mov.u32 %r5, tile; shl.b32 %r6, %r1, 2; add.u32 %r5, %r5, %r6; setp.eq.u32 %p1, %r1, 3; @%p1 bra $S;"
+        LINEAR + "mov.u32 %r5, tile; shl.b32 %r6, %r1, 2; add.u32 %r5, %r5, %r6; setp.eq.u32 %p1, %r1, 3; @%p1 bra $S;"
         "st.shared.u32 [%r5], %r1; $S: bar.sync 0;\n.loc 1 6 1\nld.shared.u32 %r7, [%r5];\nret;",
         module=".shared .align 4 .b8 tile[128];",
     )
@@ -218,7 +217,9 @@ def test_uninitialised_shared_read_of_one_lane_after_a_barrier() -> None:
 def test_parameters_by_value_lie_as_in_c() -> None:
     ptx = (
         kernel("u64 out", "")
-        .replace("(.param .u64 out)", "(.param .u64 out, .param .u8 small, .param .align 8 .b8 pair[16], .param .f64 d)")
+        .replace(
+            "(.param .u64 out)", "(.param .u64 out, .param .u8 small, .param .align 8 .b8 pair[16], .param .f64 d)"
+        )
         .replace(
             "\n}",
             "ld.param.u64 %rd1, [out]; ld.param.u8 %r1, [small]; ld.param.u32 %r2, [pair+4]; mov.b64 %rd2, pair;"

@@ -32,7 +32,9 @@ def shuffled(mode: str, lane: int, b: int, c: int) -> tuple[int, bool]:
 @pytest.mark.parametrize("block", [32, 96])
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("mode", ["up", "down", "bfly", "idx"])
-@pytest.mark.parametrize(("b", "c"), [(1, 31), (4, 31), (1, 0), (3, 0x1807), (16, 31), (2, 0x1C03), (35, 31), (7, 0x1800)])
+@pytest.mark.parametrize(
+    ("b", "c"), [(1, 31), (4, 31), (1, 0), (3, 0x1807), (16, 31), (2, 0x1C03), (35, 31), (7, 0x1800)]
+)
 def test_shuffles(mode: str, constant: bool, b: int, c: int, block: int) -> None:
     amount = f"{b}" if constant else "%r11"
     ptx = kernel(
@@ -111,7 +113,9 @@ def test_votes_matches_and_reductions(block: int) -> None:
         "activemask.b32 %r20;",
         f"elect.sync %r20|%p2, {mask}; selp.u32 %r21, 64, 0, %p2; or.b32 %r20, %r20, %r21;",
     ]
-    body = LINEAR + element("%rd1", "a") + "ld.global.u32 %r10, [%rd1]; setp.eq.u32 %p1, %r10, 3; sub.u32 %r11, %r10, 2;"
+    body = (
+        LINEAR + element("%rd1", "a") + "ld.global.u32 %r10, [%rd1]; setp.eq.u32 %p1, %r10, 3; sub.u32 %r11, %r10, 2;"
+    )
     body += element("%rd2", "out", size=4 * len(steps))
     for i, step in enumerate(steps):
         body += step + f"st.global.u32 [%rd2+{4 * i}], %r20;"
@@ -126,7 +130,14 @@ def test_votes_matches_and_reductions(block: int) -> None:
             for x in s:
                 xor ^= x
             both = [ballot == everyone, ballot != 0, ballot in (0, everyone), ballot]
-            common = [sum(s), min(s), max(x % 2**32 for x in s), int(np.bitwise_and.reduce(s)), int(np.bitwise_or.reduce(s)), xor]
+            common = [
+                sum(s),
+                min(s),
+                max(x % 2**32 for x in s),
+                int(np.bitwise_and.reduce(s)),
+                int(np.bitwise_or.reduce(s)),
+                xor,
+            ]
             for i, lane in enumerate(lanes):
                 matched = sum(1 << k for k, x in enumerate(v) if x == v[i])
                 agree = everyone if len(set(v)) == 1 else 0
@@ -204,6 +215,8 @@ def test_a_member_that_exits_later_is_named() -> None:
 
 
 def test_lanes_that_never_existed_are_not_missed() -> None:
-    ptx = kernel("u64 out", LINEAR + element("%rd1", "out") + "vote.sync.ballot.b32 %r5, 1, -1; st.global.u32 [%rd1], %r5; ret;")
+    ptx = kernel(
+        "u64 out", LINEAR + element("%rd1", "out") + "vote.sync.ballot.b32 %r5, 1, -1; st.global.u32 [%rd1], %r5; ret;"
+    )
     (out,) = run(ptx, 2, 40, np.zeros(80, np.uint32))
     assert out.tolist() == ([2**32 - 1] * 32 + [255] * 8) * 2

@@ -1,4 +1,5 @@
-"""Atomic read-modify-writes (PTX ISA 9.0, 9.7.13.15 and .16): atom and red. Order and scope need nothing here: lanes act in turn."""
+"""Atomic read-modify-writes (PTX ISA 9.0, 9.7.13.15 and .16): atom and red. Order and scope need nothing here: lanes
+act in turn."""
 
 from __future__ import annotations
 
@@ -18,9 +19,10 @@ from kdsl.emulator.collisions import (
     group,
     integer_add,
 )
-from kdsl.emulator.decode import DTYPES, Scope
+from kdsl.emulator.decode import Scope
 from kdsl.emulator.fragment import Fragment
 from kdsl.emulator.memory import Array, LaneFault, Mixed, Storage
+from kdsl.emulator.operand_width import DTYPES
 from kdsl.emulator.syntax import BYTES, Instruction, Operand, Register, Sink
 
 QUALIFIERS = {"relaxed", "acquire", "release", "acq_rel", "cta", "cluster", "gpu", "sys", "noftz"}
@@ -47,12 +49,21 @@ def decode(scope: Scope, instruction: Instruction) -> Step | None:
     if modify is None:
         scope.fail(instruction, f"the emulator does not know the instruction {'.'.join(instruction.opcode)}")
     operands = list(instruction.operands)
+    wanted = (3 if operation == "cas" else 2) + (instruction.opcode[0] == "atom")
+    if len(operands) != wanted:
+        scope.fail(instruction, f"expected {wanted} operands, found {len(operands)}")
     target: Operand = Sink() if instruction.opcode[0] == "red" else operands.pop(0)
     return step(scope, instruction, space, kind, modify, target, operands)
 
 
 def step(
-    scope: Scope, instruction: Instruction, space: str, kind: str, modify: Modify, target: Operand, operands: list[Operand]
+    scope: Scope,
+    instruction: Instruction,
+    space: str,
+    kind: str,
+    modify: Modify,
+    target: Operand,
+    operands: list[Operand],
 ) -> Step:
     slot, offset = scope.address(instruction, operands[0])
     values = [scope.source(instruction, operand, kind) for operand in operands[1:]]
@@ -92,7 +103,14 @@ def perform(
 
 
 def at_storage(
-    f: Fragment, space: str, address: Array, width: int, modify: Modify, values: list[Array], wanted: bool, lanes: Array | None
+    f: Fragment,
+    space: str,
+    address: Array,
+    width: int,
+    modify: Modify,
+    values: list[Array],
+    wanted: bool,
+    lanes: Array | None,
 ) -> Array | None:
     storage, index, shadowed = find(f, space, address, width, True, lanes)
     index = index >> (width.bit_length() - 1)
@@ -113,7 +131,9 @@ def simple(ufunc: Any, kinds: dict[str, str]) -> Callable[[str], Modify | None]:
             return None
         view_kind = kinds[kind]
 
-        def modify(storage: Storage, index: Array, count: int, values: list[Array], wanted: bool, _: bool) -> Array | None:
+        def modify(
+            storage: Storage, index: Array, count: int, values: list[Array], wanted: bool, _: bool
+        ) -> Array | None:
             view = storage.view(view_kind)
             value = values[0].view(view_kind)
             if not wanted:
@@ -247,7 +267,9 @@ def counter(next_value: Callable[[Array, Array], Array]) -> Callable[[str], Modi
         if kind != "u32":
             return None
 
-        def modify(storage: Storage, index: Array, count: int, values: list[Array], wanted: bool, _: bool) -> Array | None:
+        def modify(
+            storage: Storage, index: Array, count: int, values: list[Array], wanted: bool, _: bool
+        ) -> Array | None:
             return by_rank(storage.view("u4"), group(index, count), values, next_value)
 
         return modify

@@ -1,7 +1,8 @@
-"""Calls (PTX ISA 9.0, 9.7.13.5): device functions, direct and through pointers, and the runtime's vprintf and __assertfail.
+"""Calls (PTX ISA 9.0, 9.7.13.5): device functions, direct and through pointers, and the runtime's vprintf and
+__assertfail.
 
-Parameters are registers: each part of a ``.param`` variable that is stored or loaded at once is a slot, and a call copies
-the caller's parts to the callee's.
+Parameters are registers: each part of a ``.param`` variable that is stored or loaded at once is a slot, and a call
+copies the caller's parts to the callee's.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import numpy as np
 
 from kdsl.backend import DeviceError
 from kdsl.emulator.code import Code, End, Piece, Step
-from kdsl.emulator.decode import DTYPES, Scope
+from kdsl.emulator.decode import Scope
 from kdsl.emulator.fragment import Fragment, Frame, Registers
 from kdsl.emulator.instructions.printing import format_lane, lane_string
 from kdsl.emulator.memory import FUNCTION_WINDOW, WINDOW_BITS, Array, LaneFault
+from kdsl.emulator.operand_width import DTYPES
 from kdsl.emulator.syntax import Instruction, Module, Operand, Symbol, Vector
 
 Build = Callable[[Registers], Array]
@@ -45,6 +47,8 @@ class Calls:
         if function is None:
             scope.fail(instruction, f"unknown function {call.callee.name}")
         if function.defined:
+            if len(call.arguments) != len(function.parameters) or len(call.results) > len(function.returns):
+                scope.fail(instruction, f"{function.name} has other parameters or results")
             return Step(end=self.direct(call, function.name), uses=call.uses(), successors=(call.target,))
         return runtime_call(scope, instruction, call, function.name)
 
@@ -124,7 +128,8 @@ def names(operand: Operand) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """How one call meets one callee: what each register of the callee starts with, and each result of the caller gets."""
+    """How one call meets one callee: what each register of the callee starts with, and each result of the caller
+    gets."""
 
     callee: Code
     arguments: tuple[tuple[int, Build], ...]
@@ -144,7 +149,7 @@ def match_pieces(
 ) -> tuple[tuple[int, Build], ...]:
     return tuple(
         (slot, build(origin.pieces.get(source, {}), *piece))
-        for target, source in zip(targets, sources, strict=True)
+        for target, source in zip(targets, sources, strict=False)
         for piece, slot in to.pieces.get(target, {}).items()
     )
 
@@ -231,6 +236,7 @@ def print_lines(slots: Sequence[int], result: int, target: int) -> End:
 
 
 RUNTIME: dict[str, tuple[int, ...]] = {"vprintf": (8, 8), "__assertfail": (8, 8, 4, 8, 8)}
-"""Widths of the arguments of what the CUDA runtime provides (CUDA C++ Programming Guide, formatted output and assertion)."""
+"""Widths of the arguments of what the CUDA runtime provides (CUDA C++ Programming Guide, formatted output and
+assertion)."""
 
 MAX_DEPTH = 4096

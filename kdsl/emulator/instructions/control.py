@@ -24,8 +24,10 @@ def decode(scope: Scope, instruction: Instruction) -> Step | None:
             return Step(end=finish(True), successors=())
         case ("trap",):
             return Step(end=trap(), successors=())
-        case ("nanosleep", "u32") | ("brkpt",) | ("pmevent",):
+        case ("nanosleep", "u32"):
             return Step(run=lambda f: None, spins=True)
+        case ("brkpt",) | ("pmevent", *_) | ("griddepcontrol", *_) | ("setmaxnreg", *_):
+            return Step(run=lambda f: None)
     return None
 
 

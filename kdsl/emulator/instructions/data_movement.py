@@ -6,10 +6,11 @@ import numpy as np
 
 from kdsl.emulator.access import load, store
 from kdsl.emulator.code import Op, Step
-from kdsl.emulator.decode import DTYPES, Scope
+from kdsl.emulator.decode import Scope
 from kdsl.emulator.fragment import Fragment
-from kdsl.emulator.reach import reach
 from kdsl.emulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, Array
+from kdsl.emulator.operand_width import DTYPES
+from kdsl.emulator.reach import reach
 from kdsl.emulator.syntax import BYTES, Address, Instruction, Operand, Register, Sink, Symbol, Vector
 
 SPACES = {"global", "shared", "shared::cta", "local", "const", "param", "param::entry", "param::func"}
@@ -19,7 +20,7 @@ ORDERS = {"weak", "volatile", "relaxed", "acquire", "release", "mmio"}
 CACHING = {
     "ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first",
     "L1::evict_last", "L1::no_allocate", "L2::evict_normal", "L2::evict_first", "L2::evict_last", "L2::64B", "L2::128B",
-    "L2::256B", "unified",
+    "L2::256B", "L2::cache_hint", "unified",
 }  # fmt: skip
 WINDOWS = {"shared": SHARED_WINDOW, "shared::cta": SHARED_WINDOW, "local": LOCAL_WINDOW}
 
@@ -127,6 +128,13 @@ def access_form(scope: Scope, instruction: Instruction) -> tuple[str, int, str, 
     return space, count, kind, shared_access
 
 
+def two_operands(scope: Scope, instruction: Instruction) -> tuple[Operand, Operand]:
+    """The first two; a cache policy may follow."""
+    if len(instruction.operands) < 2:
+        scope.fail(instruction, f"expected 2 operands, found {len(instruction.operands)}")
+    return instruction.operands[0], instruction.operands[1]
+
+
 def elements(operand: Operand, count: int) -> tuple[Operand, ...] | None:
     items = operand.items if isinstance(operand, Vector) else (operand,)
     return items if len(items) == count else None
@@ -134,7 +142,7 @@ def elements(operand: Operand, count: int) -> tuple[Operand, ...] | None:
 
 def load_step(scope: Scope, instruction: Instruction) -> Step:
     space, count, kind, volatile = access_form(scope, instruction)
-    target, source, *_ = instruction.operands
+    target, source = two_operands(scope, instruction)
     items = elements(target, count)
     if items is None:
         scope.fail(instruction, f"expected {count} registers")
@@ -185,7 +193,7 @@ def load_op(results: list[int], slot: int, offset: int, space: str, kind: str, r
 
 def store_step(scope: Scope, instruction: Instruction) -> Step:
     space, count, kind, volatile = access_form(scope, instruction)
-    target, source, *_ = instruction.operands
+    target, source = two_operands(scope, instruction)
     items = elements(source, count)
     if items is None:
         scope.fail(instruction, f"expected {count} values")
@@ -282,7 +290,7 @@ def is_space(scope: Scope, instruction: Instruction) -> Step:
 
 def cluster_address(scope: Scope, instruction: Instruction) -> Step:
     """Without clusters a block's shared memory is only its own, at rank 0."""
-    target, source, *_ = instruction.operands
+    target, source = two_operands(scope, instruction)
     kind = instruction.opcode[-1]
     result = scope.destination(instruction, target, kind)
     if instruction.opcode[0] == "getctarank":
@@ -290,4 +298,3 @@ def cluster_address(scope: Scope, instruction: Instruction) -> Step:
         return Step(copy(result, zero), uses=(zero,), defines=(result,))
     slot = scope.source(instruction, source, kind)
     return Step(copy(result, slot), uses=(slot,), defines=(result,))
-

@@ -85,7 +85,9 @@ def waiting_step(
         if which is None or (threads is not None and count is None):
             return arrive_each(f, slots, end)
         if which > 15:
-            raise LaneFault(SynchronizationError, f"barrier {which} does not exist; there are 0 to 15", 0)
+            raise LaneFault(
+                SynchronizationError, f"barrier {which} does not exist; there are 0 to 15", 0, int(f.lanes[0])
+            )
         values: Array | None = None
         if predicate is not None:
             values = np.broadcast_to(f.registers[predicate] ^ complement, (f.count,))
@@ -97,7 +99,7 @@ def waiting_step(
 
 
 def arrive(scope: Scope, instruction: Instruction) -> Step:
-    number, threads = scope.operands(instruction, 2)
+    number, _ = scope.operands(instruction, 2)
     slot = scope.source(instruction, number, "u32")
     target = scope.next_pc
 
@@ -114,6 +116,8 @@ def arrive(scope: Scope, instruction: Instruction) -> Step:
 
 def reduction(scope: Scope, instruction: Instruction, operation: str, aligned: bool) -> Step:
     """``bar.red.popc d, a, {b,} p``: the sum, or whether all or any of the block's predicates hold."""
+    if len(instruction.operands) not in {3, 4}:
+        scope.fail(instruction, "expected a result, a barrier and a predicate")
     target, number, *middle, predicate = instruction.operands
     slot = scope.source(instruction, predicate, "pred")
     barrier_slot = scope.source(instruction, number, "u32")

@@ -144,7 +144,8 @@ REDUCTIONS: dict[tuple[str, ...], tuple[Any, str]] = {
     ("add", "u32"): (np.add, "u4"), ("add", "s32"): (np.add, "u4"),
     ("min", "u32"): (np.minimum, "u4"), ("min", "s32"): (np.minimum, "i4"),
     ("max", "u32"): (np.maximum, "u4"), ("max", "s32"): (np.maximum, "i4"),
-    ("and", "b32"): (np.bitwise_and, "u4"), ("or", "b32"): (np.bitwise_or, "u4"), ("xor", "b32"): (np.bitwise_xor, "u4"),
+    ("and", "b32"): (np.bitwise_and, "u4"), ("or", "b32"): (np.bitwise_or, "u4"),
+    ("xor", "b32"): (np.bitwise_xor, "u4"),
 }  # fmt: skip
 
 
@@ -206,4 +207,3 @@ def elect(scope: Scope, instruction: Instruction) -> Step:
         r[predicate] = bit == lowest
 
     return Step(run, gate=member_gate(mask_slot), uses=(mask_slot,), defines=(result, predicate))
-
