@@ -216,7 +216,7 @@ def _argument(frame: Frame, value: Value, place: ast.expr, type: Type | None, wh
         expr = converted(frame, value, type, place, what)
         return POISON if expr is None else Runtime(expr)
     match value:
-        case Static(object) if callable(object) and not isinstance(object, ScalarType | builtins.type):
+        case Static(object) if (callable(object) or isinstance(object, NestedFunction)) and not isinstance(object, ScalarType | builtins.type):
             return frame.error(place, f"{describe_object(object, frame.text(place))} cannot be passed yet", "call it directly")
         case WeakChoice():
             expr = frame.literal(value, weak_type(value).default, place)

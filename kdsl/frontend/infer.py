@@ -41,9 +41,10 @@ NOTHING = Runtime(ir.TupleExpr((), VOID, Span("", 0)))
 
 def infer(frame: Frame) -> None:
     """Find the type (or constant) of every variable; parameters and declared results are there already."""
+    parameters = {p.arg for p in frame.scope.parameters}
     for name, statement in frame.scope.declared.items():
         type = local_annotation(frame, statement.annotation)
-        if type is not None and name not in frame.types:
+        if type is not None and name not in parameters:
             frame.declared[name] = frame.types[name] = type
     for names in frame.scope.components:
         open_names = [n for n in names if n not in frame.declared]
@@ -78,6 +79,8 @@ def _solve_one(frame: Frame, name: str) -> None:
 def _declared_constant(frame: Frame, name: str) -> None:
     """``N: i32 = 16``, bound once, is a constant with a type."""
     bindings = frame.scope.bindings.get(name, [])
+    if name not in frame.scope.declared or any(p.arg == name for p in frame.scope.parameters):
+        return
     if len(bindings) != 1 or bindings[0].how is not How.ASSIGN or bindings[0].loops:
         return
     value, type = _value(frame, bindings[0]), frame.declared[name]

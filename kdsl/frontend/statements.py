@@ -68,11 +68,12 @@ def _annotated(frame: Frame, node: ast.AnnAssign) -> None:
         frame.error(node.annotation, "only a variable can be declared with a type", "leave the annotation out")
         return
     name = node.target.id
-    if name not in frame.declared:
+    if any(p.arg == name for p in frame.scope.parameters):
+        frame.error(node.annotation, f"`{name}` is a parameter and has its type already")
+    elif name not in frame.declared:
         from kdsl.frontend.annotations import local_annotation  # only to report what is wrong with it
 
-        if local_annotation(frame, node.annotation) is not None:
-            frame.error(node.annotation, f"`{name}` is a parameter and has its type already")
+        local_annotation(frame, node.annotation)
     elif frame.scope.declared[name] is not node:
         first = frame.scope.declared[name].lineno
         frame.error(node.annotation, f"`{name}` is declared at line {first} already")

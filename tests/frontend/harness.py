@@ -1,8 +1,9 @@
 """Checks kernels in tests: what a good one's variables are, and that a bad one's errors are exactly those that its comments say.
 
-A negative kernel carries ``# error: text`` on each wrong line (twice on a line with two mistakes); a comment line below that
-starts with ``#   `` continues the text, and ``# hint: text`` behind or below it says the hint. The set of (line, message)
-must be equal to what is reported; a hint is compared where the comment has one.
+A negative kernel carries ``# error: text`` on each wrong line (twice on a line with two mistakes), and may carry ``# hint: text``
+behind it. Comment lines below belong to the same line: those that start with ``#   `` continue the text. ``line {-2}`` in a
+text stands for the number of the line two lines above. The set of (line, message) must be equal to what is reported; a hint
+is compared where the comment has one.
 """
 
 from __future__ import annotations
@@ -69,7 +70,10 @@ def check_errors(kernel: Any, *types: Any, helpers: tuple[Callable[..., Any], ..
     expected: dict[tuple[int, str], str | None] = {}
     for function in (getattr(kernel, "function", kernel), *helpers):
         expected.update(expected_errors(function))
-    assert sorted((d.span.line, d.message) for d in reported) == sorted(expected)
+    got = {(d.span.line, d.message) for d in reported}
+    wrong = [f"not reported: line {line}: {message}" for line, message in sorted(expected.keys() - got)]
+    wrong += [f"not expected: line {line}: {message}" for line, message in sorted(got - expected.keys())]
+    assert not wrong, "\n".join(wrong)
     hints = {(d.span.line, d.message): d.hint for d in reported}
     assert {k: hints[k] for k, hint in expected.items() if hint is not None} == {
         k: hint for k, hint in expected.items() if hint is not None
@@ -80,16 +84,23 @@ def expected_errors(function: Callable[..., Any]) -> dict[tuple[int, str], str |
     """(line, message) of each ``# error:`` comment in a function, with its hint if a comment says one."""
     lines, first = inspect.getsourcelines(function)
     found: list[list[Any]] = []
-    for offset, line in enumerate(lines):
+    place = first
+    for number, line in enumerate(lines, first):
         code, _, _ = line.partition("#")
         pieces = COMMENT.split(line)
-        if len(pieces) == 1 and found and not code.strip() and (more := re.match(r"\s*#   (\S.*)", line)):
+        if code.strip():
+            place = number
+        elif found and (more := re.match(r"\s*#   (?!\s*#)(.*)", COMMENT.split(line)[0])):
             slot = 2 if found[-1][2] is not None else 1
-            found[-1][slot] = f"{found[-1][slot]} {more[1].strip()}"
-            continue
+            found[-1][slot] = f"{found[-1][slot]} {more[1].strip()}".strip()
         for kind, text in zip(pieces[1::2], pieces[2::2], strict=True):
             if kind == "error":
-                found.append([first + offset, text.strip(), None])
+                found.append([place, text.strip(), None])
             else:
                 found[-1][2] = text.strip()
-    return {(line, message): hint for line, message, hint in found}
+    return {(line, _absolute(message, line)): hint for line, message, hint in found}
+
+
+def _absolute(message: str, line: int) -> str:
+    """``line {-2}`` in a message means two lines before the comment's own."""
+    return re.sub(r"line \{(-?\d+)\}", lambda found: f"line {line + int(found[1])}", message)

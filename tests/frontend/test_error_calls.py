@@ -1,0 +1,179 @@
+"""Calls that a kernel cannot make, and device functions with mistakes in them."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from kdsl import FULL_MASK, Ptr, bitcast, f32, f64, fence, grid, i32, kernel, shfl_xor_sync, thread_idx, u32
+
+from .harness import check_errors, errors_of
+
+
+@kernel
+def other(x: Ptr[f32]):
+    pass
+
+
+class Thing:
+    def method(self):
+        return 1
+
+
+def wrap(f):
+    @functools.wraps(f)
+    def wrapper(*arguments):
+        return f(*arguments)
+
+    return wrapper
+
+
+@wrap
+def wrapped(x):
+    return x
+
+
+def wrong(x):
+    return x + missing  # error: `missing` is not defined
+
+
+def endless(n):
+    return n * endless(n - 1) if n > 1 else 1  # error: `endless` calls itself, and recursion is not supported yet
+    #   # hint: write a loop
+
+
+def sometimes(x):  # error: `sometimes` returns f32 at line {3}, but may end without a return
+    #   # hint: return a value at its end, too
+    if x > 0:
+        return x
+
+
+def either(x):
+    if x > 0:
+        return x
+    return  # error: `either` returns f32 elsewhere, and nothing here
+
+
+def nothing(p):
+    p[0] = 1
+
+
+def many(*x):
+    return x[0]
+
+
+def annotated(x: i32, p: Ptr[f32]) -> f32:
+    return x * 0.5
+
+
+def narrow(x: f64) -> f32:
+    return x  # error: this is f64, but the result of `narrow` takes f32
+
+
+part = functools.partial(wrong, 1)
+thing = Thing()
+
+
+def test_what_cannot_be_called():
+    @kernel
+    def k(x: Ptr[f32], n: i32):
+        other(x)  # error: `other` is a kernel, and a kernel cannot call one
+        Thing()  # error: `Thing` is a class, and a kernel makes no objects
+        thing.method()  # error: `thing.method` is a method, and a kernel has no objects
+        wrapped(n)  # error: `wrapped` is wrapped by a decorator, which a kernel cannot run
+        part(n)  # error: `part` is a functools.partial object
+        sum(x)  # error: `sum` cannot be called in a kernel # hint: write a loop that adds
+        sorted(x)  # error: `sorted` cannot be called in a kernel
+        np.sqrt(x[0])  # error: `np.sqrt` is a NumPy function of the host # hint: math.sqrt(x)
+        math.gcd(n, 2)  # error: `math.gcd` has no counterpart on the device
+        n(1)  # error: `n` is i32, not a function
+        x.sum()  # error: `x` is a Ptr, which has no attribute `sum`
+        thread_idx.w  # error: `thread_idx` has no attribute `w` # hint: it has x, y and z
+        y = thread_idx + 1  # error: `thread_idx` is not a number: `+` takes numbers
+        thread_idx.x()  # error: `thread_idx.x` is i32, not a function
+        math.foo(1)  # error: the module `math` has no attribute `foo`
+        many(n)  # error: `many` takes *args or **kwargs
+        unknown_function(n)  # error: `unknown_function` is not defined
+
+    check_errors(k)
+
+
+def test_arguments():
+    @kernel
+    def k(x: Ptr[f32], n: i32, u: u32, d: f64):
+        annotated(n)  # error: annotated() needs `p` # hint: it takes x, p
+        annotated(n, x, 3)  # error: annotated() takes 2 arguments (x, p), and this gives 3
+        annotated(n, q=x)  # error: annotated() has no parameter `q`
+        annotated(n, x, x=n)  # error: annotated() got `x` twice
+        annotated(d, x)  # error: this is f64, but `x` of `annotated` takes i32 # hint: cast it: i32(d)
+        annotated(n, n)  # error: this is i32, but `p` of `annotated` takes Ptr[f32]
+        annotated(*x)  # error: a kernel has no * unpacking
+        annotated(n, **x)  # error: a kernel has no ** unpacking
+        f32(1, 2)  # error: f32() takes 1 argument, and this gives 2
+        min(n)  # error: min() takes 2 or more arguments, or a tuple
+        round(d, 2)  # error: round() takes no number of digits in a kernel
+        pow(n, 2, 3)  # error: pow() takes no modulus in a kernel
+        len(n)  # error: `n` has no length
+        len(x)  # error: `x` is a Ptr, which has no length
+        wrong(lambda y: y)  # error: the function `lambda y: y` cannot be passed yet
+        math.sqrt(x)  # error: math.sqrt() takes f32 or f64, and this is Ptr[f32]
+        math.sqrt("x")  # error: math.sqrt() takes f32 or f64, and this is the string 'x'
+        shfl_xor_sync(FULL_MASK, n, -1)  # error: -1 does not fit u32, which holds 0 to 4294967295
+        shfl_xor_sync(d, n, 1)  # error: this is f64, but `mask` takes u32 # hint: cast it: u32(d)
+        shfl_xor_sync(n, n, n)
+        fence("thread")  # error: `scope` takes 'block' or 'cluster' or 'gpu' or 'system', known while the kernel is
+        #   compiled
+        grid(n)  # error: `ndim` takes 1 or 2 or 3, known while the kernel is compiled
+        grid(4)  # error: `ndim` takes 1 or 2 or 3, known while the kernel is compiled
+        bitcast(n)  # error: bitcast() needs `dtype`
+
+    check_errors(k)
+
+
+def test_device_functions_with_mistakes_name_their_callers():
+    @kernel
+    def k(x: Ptr[f32], n: i32):
+        wrong(n)
+        wrong(x[0])
+        endless(n)
+        sometimes(x[0])
+        either(x[0])
+        narrow(x[0])
+        y = nothing(x)  # error: `nothing(x)` returns no value
+
+        @other  # error: a function inside of a kernel takes no decorators
+        def inner(z):
+            return z
+
+    check_errors(k, helpers=(wrong, endless, sometimes, either, narrow))
+    first = next(d for d in errors_of(k) if "missing" in d.message)
+    assert [(c.line, c.column) for c in first.calls] == [(k.function.__code__.co_firstlineno + 2, 9)]
+
+
+def test_functions_are_bound_once():
+    @kernel
+    def k(n: i32):
+        f = wrong  # error: `f` is bound more than once: a name for a function or type is bound once
+        f = narrow  # error: `f` is bound more than once: a name for a function or type is bound once
+
+    check_errors(k)
+
+
+def test_print():
+    @kernel
+    def k(x: Ptr[f32], n: i32, d: f64):
+        print(n, file=x)  # error: print() takes no `file` in a kernel
+        print(n, sep=n)  # error: this text is constant: it may hold no values of the device
+        print(f"{n:b}")  # error: vprintf has no format `b` for i32
+        print(f"{n:x}")  # error: `x` takes unsigned ints on the device, and this is i32 # hint: cast it: u32(n)
+        print(f"{d:.3}")  # error: `.3` is no format of vprintf's # hint: write .3g or .3f
+        print(f"{d:^8.2f}")  # error: vprintf has no format `^8.2f` for f64
+        print(f"{n:,}")  # error: vprintf has no format `,` for i32
+        print(print)  # error: the function `print` cannot be printed in a kernel
+        y = print(n)  # error: print() is a statement of its own in a kernel
+        print(n) if n > 0 else print(d)  # error: print() is a statement of its own in a kernel
+        #   # error: print() is a statement of its own in a kernel
+
+    check_errors(k)

@@ -1,0 +1,94 @@
+"""Mistakes in indexing, arrays, tuples and atomics."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kdsl import Array, Ptr, atomic, bitcast, f16, f32, f64, i32, kernel, local, shared, u32
+
+from .harness import check_errors
+
+TABLE = np.zeros(4)
+
+
+def test_indices():
+    @kernel
+    def k(x: Ptr[f32], a: Array[f32, 2], v: Array[f32, 1], n: i32):
+        x[n > 0] = 1  # error: an index is an int, and this is bool # hint: cast it: i32(n > 0)
+        x[0.5] = 1  # error: an index is an int, and this is f32
+        x[0, 1] = 1  # error: `x` has 1 dimension, and this is 2 indices # hint: write x[i]
+        a[0] = 1  # error: `a` has 2 dimensions, and this is 1 index # hint: write a[i, j]
+        v[-1] = 1  # error: a negative index does not count from the end: `v` would be read before its start
+        #   # hint: write v[v.shape[0] - 1]
+        a[0, -2]  # error: a negative index does not count from the end: `a` would be read before its start
+        #   # hint: write a.shape[1] - 2
+        x[-1] = 1
+        n[0] = 1  # error: i32 cannot be indexed
+        TABLE[0]  # error: `TABLE` (a NumPy array of the host) cannot be indexed
+        #   # hint: pass it to the kernel as a parameter
+        a[0:1, 0]  # error: a kernel has no slices
+        x.shape  # error: `x` is a Ptr, which has no attribute `shape`
+        #   # hint: pass the length as a parameter, or declare it as Array[T, ndim]
+        a.T  # error: an array has no attribute `T` in a kernel # hint: it has shape, size, ndim and dtype
+        n.real  # error: `n` is i32, which has no attribute `real`
+        a.shape[2]  # error: index 2 is out of range: the tuple has 2 elements
+        x.y = 1  # error: a kernel cannot set attributes
+
+    check_errors(k)
+
+
+def test_shared_and_local_arrays():
+    @kernel
+    def k(n: i32):
+        a = shared.array(n, f32)  # error: the shape of shared.array() is constant
+        b = shared.array(4, 4)  # error: shared.array() takes a scalar type here
+        c = shared.array((8, 0), f32)  # error: an extent of shared.array() is at least 1, and this is 0
+        d = local.array((2, 2, 2, 2, 2), f32)  # error: local.array() takes 1 to 4 dimensions, and this has 5
+        e = shared.array(4)  # error: shared.array() needs `dtype` # hint: it takes shape, dtype
+        f = shared.array((4, 4), f32)
+        f[4, 0] = 1  # error: index 4 is out of range: `f` has extent 4 along axis 0
+        f[0, -1] = 1  # error: a negative index does not count from the end: `f` would be read before its start
+        #   # hint: write 4 - 1
+        f = shared.array((8, 4), f32)  # error: `f` is a shared array of 8 x 4 f32 here but a shared array of 4 x 4 f32
+        #   at line {-4} (`f = shared.array((4, 4), f32)`); a variable keeps one type
+        g = shared.array(12288, f32)  # error: the kernel's shared arrays take 49344 bytes with this one, and a block
+        #   has 49152
+
+    check_errors(k)
+
+
+def test_tuples():
+    @kernel
+    def k(x: Ptr[f32], n: i32):
+        t = (n, x[0])
+        t[n]  # error: a tuple is indexed with a constant # hint: local.array(n, dtype) is indexed at run time
+        t[2]  # error: index 2 is out of range: the tuple has 2 elements
+        t[0] = 1  # error: the elements of a tuple cannot be assigned
+        t[0] += 1  # error: the elements of a tuple cannot be assigned
+        a, b = 1, 2, 3  # error: 3 values are unpacked to 2 names
+        c, d = n  # error: i32 cannot be unpacked: it is no tuple
+        e, *f = t  # error: a kernel has no * unpacking
+        t = (x[0], n)  # error: `t` is tuple[f32, i32] here but tuple[i32, f32] at line {-8} (`t = (n, x[0])`); a variable
+        #   keeps one type
+
+    check_errors(k)
+
+
+def test_atomics_and_bitcasts():
+    @kernel
+    def k(x: Ptr[f32], h: Ptr[f16], c: Ptr[i32], a: Array[f64, 2], n: i32, d: f64):
+        atomic.add(x, 0)  # error: atomic.add() needs `value`
+        atomic.add(x, (0, 1), 1)  # error: `x` has 1 dimension, and this is 2 indices
+        atomic.add(a, 0, 1)  # error: `a` has 2 dimensions, and this is 1 index
+        atomic.add(a, (0, n), n)
+        atomic.add(x, 0, d)  # error: this is f64, but atomic.add() takes f32 # hint: cast it: f32(d)
+        atomic.and_(x, 0, 1)  # error: atomic.and_() takes elements of i32, u32, i64, u64, and these are f32
+        atomic.inc(c, 0, 1)  # error: atomic.inc() takes elements of u32, and these are i32
+        atomic.add(h, 0, 1)  # error: atomic.add() takes elements of i32, u32, i64, u64, f32, f64, and these are f16
+        atomic.add(n, 0, 1)  # error: i32 cannot be indexed
+        bitcast(n, f64)  # error: bitcast() keeps the bits: i32 and f64 differ in size
+        #   # hint: a type of 32 bits, such as u32
+        bitcast(n, 4)  # error: bitcast() takes a type here # hint: such as bitcast(x, u32)
+        bitcast(n, u32)
+
+    check_errors(k)
