@@ -158,6 +158,11 @@ def square_root(a: Number) -> Number:
     return Number(False, Fraction(2 * root + (Fraction(root * root) != scaled), 1 << 1301))
 
 
+def is_tiny(number: Number, f: Format) -> bool:
+    """Below the normal numbers before rounding, which is when hardware flushes a result."""
+    return not (number.nan or number.infinite) and abs(number.value) < Fraction(2) ** (1 - f.bias)
+
+
 def flush(bits: int, f: Format) -> int:
     return bits & f.sign if bits & f.infinity == 0 else bits
 

@@ -116,15 +116,15 @@ def test_counts(width: int) -> None:
 
 def extract(a: int, position: int, length: int, width: int, is_signed: bool) -> int:
     """The ISA's loop over bits."""
-    position, length = position & 255, length & 255
+    position, length = (position & 255, length & 255) if width == 32 else (position, length)
     sign = a >> min(position + length - 1, width - 1) & 1 if is_signed and length else 0
     bits = [a >> position + k & 1 if k < length and position + k < width else sign for k in range(width)]
     return sum(bit << k for k, bit in enumerate(bits))
 
 
 def insert(a: int, b: int, position: int, length: int, width: int) -> int:
-    position, length = position & 255, length & 255
-    for k in range(length):
+    position, length = (position & 255, length & 255) if width == 32 else (position, length)
+    for k in range(min(length, width)):
         if position + k < width:
             b = b & ~(1 << position + k) | (a >> k & 1) << position + k
     return b

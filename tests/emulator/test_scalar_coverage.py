@@ -1,4 +1,4 @@
-"""Every instruction that LLVM selects for scalar IR, over all types and five architectures, is known to the arithmetic."""
+"""Every instruction that LLVM selects for scalar IR, of all types, for five architectures, is known to the arithmetic."""
 
 from __future__ import annotations
 

@@ -15,12 +15,21 @@ from kdsl.emulator.operation import Array, Opcode, Operation, Run, in_blocks
 
 UPPER_WORD = np.uint64(0xFFFFFFFF00000000)
 
+ONE_TURN = float(np.float32(0.15915494))
+
+
+def _turns(x: Array) -> Array:
+    """The angle as hardware has it: x times 1 / (2 pi) in f32, cut; far from zero nothing but whole turns is left."""
+    turns = narrow(x * ONE_TURN, "f32", "rz").view(np.float32).astype(np.float64)
+    return (turns - np.rint(turns)) * (2 * np.pi)
+
+
 FUNCTIONS: dict[str, Run] = {
     "rcp": lambda x: 1.0 / x,
     "sqrt": np.sqrt,
     "rsqrt": lambda x: 1.0 / np.sqrt(x),
-    "sin": np.sin,
-    "cos": np.cos,
+    "sin": lambda x: np.sin(_turns(x)),
+    "cos": lambda x: np.cos(_turns(x)),
     "lg2": np.log2,
     "ex2": np.exp2,
     "tanh": np.tanh,

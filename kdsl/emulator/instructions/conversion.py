@@ -13,6 +13,7 @@ from kdsl.emulator.instructions.formats import (
     ROUNDINGS,
     canonical,
     flush,
+    flush_tiny,
     narrow,
     payload_f64,
     real,
@@ -222,6 +223,17 @@ def _float_to_float(cvt: Conversion) -> Run | None:
     return (lambda a: relu(whole(a), result)) if "relu" in cvt.flags else whole
 
 
+def _keep_payload(bits: Array, source: Array, result: str) -> Array:
+    """From f64, unlike from f32, a NaN keeps its sign and its payload's upper bits, quieted."""
+    nan = np.isnan(source.view(np.float64))
+    if not nan.any():
+        return bits
+    fraction = {"f32": 23, "f16": 10, "bf16": 7}[result]
+    payload = (source >> np.uint64(52 - fraction)) & np.uint64((1 << fraction) - 1) | np.uint64(1 << (fraction - 1))
+    sign = (source >> np.uint64(63)).astype(bits.dtype) << bits.dtype.type(WIDTH[result] - 1)
+    return np.where(nan, sign | INFINITY[result] | payload.astype(bits.dtype), bits)
+
+
 def _narrow_float(source: str, result: str, mode: str, ftz: bool) -> Run:
     if source == "f32" and result == "bf16" and not ftz:
         return in_blocks(lambda a: round_bf16(a, mode))
@@ -231,7 +243,9 @@ def _narrow_float(source: str, result: str, mode: str, ftz: bool) -> Run:
         if ftz and source == "f32":
             a = flush(a, "f32")
         bits = narrow(values(a), result, mode)
-        return flush(bits, "f32") if ftz and result == "f32" else bits
+        if source == "f64":
+            bits = _keep_payload(bits, a, result)
+        return flush_tiny(bits, values(a), "f32") if ftz and result == "f32" else bits
 
     return in_blocks(run)
 

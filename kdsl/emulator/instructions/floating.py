@@ -24,6 +24,7 @@ from kdsl.emulator.instructions.formats import (
     canonical,
     canonical_f32,
     flush,
+    flush_tiny,
     is_nan,
     narrow,
     payload_f64,
@@ -131,9 +132,10 @@ def general(name: str, type_name: str, form: Form) -> Run:
     def run(*operands: Array) -> Array:
         if form.ftz:
             operands = tuple(flush(operand, type_name) for operand in operands)
-        result = narrow(exact(*(values(x).astype(np.float64) for x in operands), mode), type_name, mode)
+        whole = exact(*(values(x).astype(np.float64) for x in operands), mode)
+        result = narrow(whole, type_name, mode)
         if form.ftz:
-            result = flush(result, type_name)
+            result = flush_tiny(result, whole, type_name)
         if form.sat:
             result = saturate(result, type_name)
         return relu(result, type_name) if form.relu else result
@@ -178,13 +180,16 @@ def _arithmetic(opcode: Opcode) -> Operation | None:
 
 
 def sign_operation(name: str, type_name: str, ftz: bool) -> Run:
-    """``abs`` or ``neg``. Hardware adds zero, so that a NaN becomes the type's NaN as in any sum."""
+    """``abs`` or ``neg``. Hardware adds zero: a NaN becomes the type's, and in f64 keeps its sign too."""
     sign = SIGN[type_name]
 
     def run(a: Array) -> Array:
         if ftz:
             a = flush(a, type_name)
-        return sum_nan(a & ~sign if name == "abs" else a ^ sign, type_name)
+        result = a & ~sign if name == "abs" else a ^ sign
+        if type_name == "f64":
+            return payload_f64(result.view(np.float64), a)
+        return canonical(result, type_name)
 
     return run
 
@@ -304,7 +309,8 @@ def _testp(opcode: Opcode) -> Operation | None:
         "infinite": lambda a: (a & magnitude) == infinity,
         "number": lambda a: (a & magnitude) <= infinity,
         "notanumber": lambda a: (a & magnitude) > infinity,
-        "normal": lambda a: ((a & infinity) != 0) & ((a & infinity) != infinity),
+        # Zeros count as normal (PTX ISA 9.7.3.1).
+        "normal": lambda a: (((a & infinity) != 0) & ((a & infinity) != infinity)) | ((a & magnitude) == 0),
         "subnormal": lambda a: ((a & infinity) == 0) & ((a & magnitude) != 0),
     }
     return Operation(tests[opcode[1]], (type_name,), ("pred",)) if opcode[1] in tests else None

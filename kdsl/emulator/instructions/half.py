@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from kdsl.emulator.instructions import approximate, floating
-from kdsl.emulator.instructions.fma import SMALLEST_NORMAL_F32
 from kdsl.emulator.instructions.formats import narrow, real
-from kdsl.emulator.operation import Array, Opcode, Operation, Run, in_blocks
+from kdsl.emulator.operation import Opcode, Operation, Run, in_blocks
 
 HALVES = frozenset(("f16", "bf16"))
 
@@ -19,16 +16,10 @@ def _arithmetic(name: str, type_name: str, form: floating.Form) -> Run:
     general = in_blocks(floating.general(name, type_name, form))
     if name == "fma" or form != floating.Form("rn", False, False, False):
         return general
-    ufunc, values, fewer = floating.NEAREST[name], real(type_name), type_name == "bf16" and name == "mul"
-
-    def run(a: Array, b: Array) -> Array:
-        result = ufunc(values(a), values(b))
-        # Why not small products? They are subnormal in f32 as in bf16, so that f32 would round them first.
-        if fewer and ((np.abs(result) < SMALLEST_NORMAL_F32) & (result != 0)).any():
-            return general(a, b)  # type: ignore[no-any-return]
-        return narrow(result, type_name)
-
-    return in_blocks(run)
+    ufunc, values = floating.NEAREST[name], real(type_name)
+    # Are small products of bf16 exact too? They have 16 bits, and f32 has all of them down to 2**-134, half of the
+    # smallest bf16; what is smaller gives zero.
+    return in_blocks(lambda a, b: narrow(ufunc(values(a), values(b)), type_name))
 
 
 def _element(opcode: Opcode) -> Operation | None:

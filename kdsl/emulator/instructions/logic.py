@@ -168,6 +168,11 @@ def _low_mask(length: Array, register: Any) -> Array:
     return ones
 
 
+def _limited(amount: Array, width: int) -> Array:
+    """A position or length: the low 8 bits of it, but for 64-bit fields hardware reads all of it, and stops at 64."""
+    return np.minimum(amount, np.uint32(64)) if width == 64 else amount & np.uint32(255)
+
+
 def _bfe(opcode: Opcode) -> Operation | None:
     """``length`` bits from ``start``; the signed form extends the field's last bit, or the operand's past its end."""
     if len(opcode) != 2 or opcode[1] not in ("u32", "s32", "u64", "s64"):
@@ -176,7 +181,7 @@ def _bfe(opcode: Opcode) -> Operation | None:
     register, last = UNSIGNED[width], np.uint32(width - 1)
 
     def run(a: Array, start: Array, length: Array) -> Array:
-        start, length = start & np.uint32(255), length & np.uint32(255)
+        start, length = _limited(start, width), _limited(length, width)
         mask = _low_mask(length, register)
         field: Array = (a >> start.astype(register)) & mask
         if not is_signed(type_name):
@@ -195,11 +200,12 @@ def _bfi(opcode: Opcode) -> Operation | None:
     """Put the low ``length`` bits of a into b from ``start``."""
     if opcode[1:] not in (("b32",), ("b64",)):
         return None
-    register = UNSIGNED[WIDTH[opcode[1]]]
+    width = WIDTH[opcode[1]]
+    register = UNSIGNED[width]
 
     def run(a: Array, b: Array, start: Array, length: Array) -> Array:
-        start, length = (start & np.uint32(255)).astype(register), length & np.uint32(255)
-        mask = _low_mask(length, register) << start
+        start = _limited(start, width).astype(register)
+        mask = _low_mask(_limited(length, width), register) << start
         merged: Array = (b & ~mask) | ((a << start) & mask)
         return merged
 

@@ -80,7 +80,7 @@ def _from_float8(flags: tuple[str, ...], source: str) -> Operation | None:
 
 
 def _to_tf32(mode: str, flags: tuple[str, ...]) -> Operation | None:
-    """``cvt.rna.tf32.f32`` and its .rn and .rz: ten bits of fraction, the thirteen below them zero."""
+    """``cvt.rna.tf32.f32`` and its .rn and .rz: ten bits of fraction, the thirteen below them zero, of a NaN too."""
     if not set(flags) <= {"satfinite", "relu"} or (mode == "rna" and "relu" in flags):
         return None
 
@@ -93,7 +93,7 @@ def _to_tf32(mode: str, flags: tuple[str, ...]) -> Operation | None:
         if "satfinite" in flags:
             infinite = (rounded & np.uint32(0x7FFFFFFF)) == 0x7F800000
             rounded = np.where(infinite, rounded - np.uint32(0x2000), rounded)
-        bits = np.where(is_nan(a, "f32"), CANONICAL["f32"], rounded)
+        bits = np.where(is_nan(a, "f32"), (a & np.uint32(0xFFFFE000)) | np.uint32(0x00400000), rounded)
         return relu(bits, "f32") if "relu" in flags else bits
 
     return Operation(run, ("f32",), ("b32",)) if mode in ("rna", "rn", "rz") else None
