@@ -55,7 +55,32 @@ def int_to_float(context: Context, value: llvm.Value, source: ScalarType, target
     builder = context.builder
     if target == BF16 and source.bits >= 32 and context.target.sm < 90:
         return builder.fptrunc(_round_to_odd(context, value, source), BFLOAT)
+    if target == BF16 and source.is_signed and context.target.sm >= 90:
+        return _signed_to_bf16(builder, value, source)
     return (builder.sitofp if source.is_signed else builder.uitofp)(value, llvm_type(target))
+
+
+def _signed_to_bf16(builder: llvm.IRBuilder, value: llvm.Value, source: ScalarType) -> llvm.Value:
+    """One ``cvt``, spelt out.
+
+    Why not sitofp? LLVM narrows an int that is 0 or -1 to an i1, which NVPTX converts to bf16 as 0 or 1 (LLVM 22.1).
+    """
+    wide = value if source.bits >= 32 else builder.sext(value, I32)
+    bits, register = (64, "l") if source.bits == 64 else (32, "r")
+    signature = llvm.FunctionType(I16, [wide.type])
+    pattern = builder.asm(signature, f"cvt.rn.bf16.s{bits} $0, $1;", f"=h,{register}", [wide], side_effect=False)
+    return builder.bitcast(pattern, BFLOAT)
+
+
+def rebind_half(builder: llvm.IRBuilder, value: llvm.Value, target: llvm.Type) -> llvm.Value:
+    """The bits of an f16 as a bf16, or the other way round.
+
+    Why a ``mov`` that ptxas drops again? Where an int was converted to the one and the other is compared, LLVM takes both
+    for one type and ends the process on an assertion (22.1).
+    """
+    signature = llvm.FunctionType(I16, [I16])
+    moved = builder.asm(signature, "mov.b16 $0, $1;", "=h,h", [builder.bitcast(value, I16)], side_effect=False)
+    return builder.bitcast(moved, target)
 
 
 def _round_to_odd(context: Context, value: llvm.Value, source: ScalarType) -> llvm.Value:

@@ -11,12 +11,12 @@ from llvmlite import ir as llvm
 from kdsl.codegen import arithmetic, libdevice, memory
 from kdsl.codegen.atomics import emit_atomic
 from kdsl.codegen.context import Context
-from kdsl.codegen.conversions import cast
+from kdsl.codegen.conversions import cast, rebind_half
 from kdsl.codegen.debug_info import Locations
 from kdsl.codegen.intrinsics import emit_intrinsic
 from kdsl.codegen.power import PRODUCTS
 from kdsl.codegen.ranges import Interval, Ranges, is_grid_index, is_grid_product
-from kdsl.codegen.types import constant, llvm_type, memory_type, pointer
+from kdsl.codegen.types import BFLOAT, HALF, constant, llvm_type, memory_type, pointer
 from kdsl.codegen.walk import operands
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp
@@ -219,7 +219,11 @@ class Expressions:
         t = llvm_type(e.type)
         if isinstance(e.type, PointerType):
             return value if value.type == t else self.builder.addrspacecast(value, t)
-        return value if value.type == t else self.builder.bitcast(value, t)
+        if value.type == t:
+            return value
+        if {value.type, t} == {HALF, BFLOAT}:
+            return rebind_half(self.builder, value, t)
+        return self.builder.bitcast(value, t)
 
     # --- memory -------------------------------------------------------------------------------------------------------
 

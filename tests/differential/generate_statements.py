@@ -109,7 +109,8 @@ class Statements:
             op = self.random.choice(("+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>"))
             other = t if op not in ("<<", ">>") else self.random.choice(INTS)
         weak = self.random.random() < 0.25 and op not in ("<<", ">>")
-        return [p.Augmented(name, op, self.expressions.literal(t) if weak else self.expressions.of(other, 1))]
+        make = self.expressions.varying if op in ("<<", ">>") else self.expressions.of
+        return [p.Augmented(name, op, self.expressions.literal(t) if weak else make(other, 1))]
 
     def several(self) -> list[p.Stmt]:
         """A swap if two variables share a type, else a tuple of new variables."""
@@ -196,7 +197,7 @@ class Statements:
         make = self.expressions
         if self.random.random() < 0.4:
             low, high = make.of(t, 1), make.of(t, 1)
-            step: p.Expr = make.of(t, 1) if self.random.random() < 0.5 else p.Literal(self.random.choice((1, 2, 7)))
+            step: p.Expr = make.varying(t, 1) if self.random.random() < 0.5 else p.Literal(self.random.choice((1, 2, 7)))
             return t, (low, high, step)
         if self.random.random() < 0.5:
             values = list(self.random.choice(edges))

@@ -154,7 +154,7 @@ SHIFTS = (
     Row("64-bit amounts", "a << b", "i32 i64 i32", ((1, 2**32, 0), (1, 2**32 + 1, 0), (1, 5, 32))),
     Row("64-bit value", "a << b", "i64 i32 i64", ((1, 63, I64), (1, 64, 0), (1, 40, 2**40))),
     Row("u64 right", "a >> b", "u64 u8 u64", ((2**64 - 1, 63, 1), (2**64 - 1, 64, 0), (2**64 - 1, 255, 0))),
-    Row("i8 widens", "a << b", "i8 i8 i32", ((1, 8, 256), (-1, 31, I32), (1, 32, 0))),
+    Row("i8 widens in a shift", "a << b", "i8 i8 i32", ((1, 8, 256), (-1, 31, I32), (1, 32, 0))),
     Row("constant amount past the width", "a << 40", "i32 i32", ((1, 0), (-1, 0))),
     Row("constant amount past the width, right", "a >> 40", "i32 i32", ((1, 0), (-1, -1))),
 )

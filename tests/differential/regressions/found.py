@@ -4,4 +4,10 @@ from __future__ import annotations
 
 from ..rows import Row
 
-FOUND: tuple[Row, ...] = ()
+FOUND: tuple[Row, ...] = (
+    # NVPTX converts the i1 that LLVM makes of this int to bf16 without its sign.
+    Row("an int of 0 or -1 as bf16", "bf16((~i64(a)) >> 63)", "bf16 bf16", ((1.0, -1.0), (-1.0, 0.0), (-2.0, 0.0))),
+    # LLVM ended the process on these two.
+    Row("a bf16 made of an int, as f16", "bool(bitcast(bf16(a), f16))", "i64 bool", ((0, 0), (-7, 1), (2**62, 1))),
+    Row("an f16 made of an int, as bf16", "bitcast(f16(a), bf16) < 0.0", "u32 bool", ((0, 0), (7, 0))),
+)
