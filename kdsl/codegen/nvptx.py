@@ -18,8 +18,10 @@ from kdsl.source import InternalError
 from kdsl.target import Target
 
 # Our choice, and LLVM's default to put back. Measured on kernels against nvcc -O3: with more partial unrolling and
-# without LSR loops are as nvcc writes them, and short pointers save address arithmetic in shared memory.
+# without LSR loops are as nvcc writes them, with more folding the coefficients of two polynomials are selected and not
+# branched for (erf, say), and short pointers save address arithmetic in shared memory.
 _UNROLL = ("-unroll-partial-threshold=300", "-unroll-partial-threshold=150")  # read by the optimizer
+_SELECTS = ("-two-entry-phi-node-folding-threshold=16", "-two-entry-phi-node-folding-threshold=4")  # the optimizer
 _NO_LSR = ("-disable-lsr=true", "-disable-lsr=false")  # read by the code generator
 _SHORT_POINTERS = ("-nvptx-short-ptr=true", "-nvptx-short-ptr=false")  # read when a target machine is made
 _LOCK = Lock()
@@ -48,7 +50,7 @@ def optimize(llvm: str, target: Target) -> OptimizedModule:
     """Parse, link what libdevice offers, and run LLVM's -O3 pipeline."""
     version = _ptx_version(llvm, target)
     machine = _machine(target.name, version)
-    with _option(*_UNROLL):
+    with _options(_UNROLL, _SELECTS):
         module = binding.parse_assembly(llvm)
         module.verify()
         libdevice.link(module, target, flush_subnormals='!"nvvm-reflect-ftz", i32 1' in llvm)
@@ -60,7 +62,7 @@ def optimize(llvm: str, target: Target) -> OptimizedModule:
 def emit(optimized: OptimizedModule, target: Target) -> str:
     """PTX text, in which every multiplication and addition is as it will run: fused already, or marked ``.rn``."""
     machine = _machine(target.name, optimized.ptx_version)
-    with _option(*_NO_LSR):
+    with _options(_NO_LSR):
         ptx = machine.emit_assembly(optimized.module)
     strays = set(_EXTERNAL.findall(ptx)) - _SYSTEM_CALLS
     if strays:
@@ -74,21 +76,23 @@ def _ptx_version(llvm: str, target: Target) -> int:
 
 
 @contextmanager
-def _option(ours: str, default: str) -> Iterator[None]:
-    """One of LLVM's process-wide options as we want it, and back."""
+def _options(*pairs: tuple[str, str]) -> Iterator[None]:
+    """Some of LLVM's process-wide options as we want them, and back."""
     with _LOCK:
-        binding.set_option("", ours)
+        for ours, _ in pairs:
+            binding.set_option("", ours)
         try:
             yield
         finally:
-            binding.set_option("", default)
+            for _, default in pairs:
+                binding.set_option("", default)
 
 
 @lru_cache(maxsize=64)
 def _machine(name: str, ptx_version: int) -> binding.TargetMachine:
     """LLVM's code generator for one architecture and PTX version, made once."""
     target = _target()
-    with _option(*_SHORT_POINTERS):
+    with _options(_SHORT_POINTERS):
         return target.create_target_machine(cpu=name, features=f"+ptx{ptx_version}", opt=3)
 
 
