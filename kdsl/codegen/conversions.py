@@ -75,7 +75,7 @@ def _signed_to_bf16(builder: llvm.IRBuilder, value: llvm.Value, source: ScalarTy
 def rebind_half(builder: llvm.IRBuilder, value: llvm.Value, target: llvm.Type) -> llvm.Value:
     """The bits of an f16 as a bf16, or the other way round.
 
-    Why a ``mov`` that ptxas drops again? Where an int was converted to the one and the other is compared, LLVM takes both
+    Why a ``mov`` that ptxas drops again? Where an int was converted to the one and the other compared, LLVM takes both
     for one type and ends the process on an assertion (22.1).
     """
     signature = llvm.FunctionType(I16, [I16])

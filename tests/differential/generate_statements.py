@@ -197,7 +197,9 @@ class Statements:
         make = self.expressions
         if self.random.random() < 0.4:
             low, high = make.of(t, 1), make.of(t, 1)
-            step: p.Expr = make.varying(t, 1) if self.random.random() < 0.5 else p.Literal(self.random.choice((1, 2, 7)))
+            step: p.Expr = (
+                make.varying(t, 1) if self.random.random() < 0.5 else p.Literal(self.random.choice((1, 2, 7)))
+            )
             return t, (low, high, step)
         if self.random.random() < 0.5:
             values = list(self.random.choice(edges))
