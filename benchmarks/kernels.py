@@ -26,6 +26,7 @@ from benchmarks.workloads import COMPARISONS, Comparison, Workload
 MEAN_BUDGET = 1.00
 WORST_BUDGET = 1.05
 SASS_FROM = 1.02
+WITHOUT_GPU = "sm_90"
 REPETITIONS = 21
 SECONDS = 4.0
 HEADERS = ("kernel", "kdsl us", "nvcc us", "ratio", "reaches", "registers", "results", "verdict")
@@ -44,6 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     reason = unavailable()
     if reason:
         print(f"benchmarks.kernels measures a GPU, and there is none here ({reason})")
+        for name in (arguments.only or COMPARISONS) if arguments.sass else ():
+            ours, theirs = compile_both(COMPARISONS[name], WITHOUT_GPU)
+            print(f"{name} for {WITHOUT_GPU}: {nvcc.difference(ours.cubin, theirs)}")
         return 0
 
     rows: dict[str, dict[str, Any]] = {}
@@ -62,9 +66,7 @@ def measure(comparison: Comparison, sass: bool) -> dict[str, Any]:
     """One row: medians of interleaved repetitions, in microseconds, and what the two cubins consist of."""
     gpu = Gpu()
     example = examples.load(comparison.example)
-    kernel = example.kernels.hello if comparison.kernel == "hello" else getattr(example, comparison.kernel)
-    compilation = kdsl.compile(kernel, target=gpu.architecture)
-    theirs_cubin = nvcc.compile_cubin(comparison.twin, gpu.architecture)
+    compilation, theirs_cubin = compile_both(comparison, gpu.architecture)
     ours = gpu.function(compilation.cubin, compilation.kernels[0])
     theirs = gpu.function(theirs_cubin, comparison.kernel)
 
@@ -82,6 +84,12 @@ def measure(comparison: Comparison, sass: bool) -> dict[str, Any]:
         "results": results,
         "sass": nvcc.difference(compilation.cubin, theirs_cubin) if sass else "",
     }
+
+
+def compile_both(comparison: Comparison, architecture: str) -> tuple[kdsl.Compilation, bytes]:
+    """Our compilation, and nvcc's cubin."""
+    kernel = comparison.find(examples.load(comparison.example))
+    return kdsl.compile(kernel, target=architecture), nvcc.compile_cubin(comparison.twin, architecture)
 
 
 def verify(gpu: Device, work: Workload, ours: Entry, theirs: Entry) -> str:

@@ -92,8 +92,7 @@ def test_sizes_cover_every_comparison() -> None:
 def test_kernel_and_twin_agree(name: str, tmp_path: Path) -> None:
     comparison = COMPARISONS[name]
     example = examples.load(comparison.example)
-    kernel = example.kernels.hello if comparison.kernel == "hello" else getattr(example, comparison.kernel)
-    compilation = kdsl.compile(kernel, target="sm_90")
+    compilation = kdsl.compile(comparison.find(example), target="sm_90")
     device = EmulatedDevice()
     work = comparison.prepare(device, example, SIZES[name])
     ours = EmulatedKernel(device.backend, compilation.ptx, compilation.kernels[0])
