@@ -1,7 +1,6 @@
 """Places in a user's source, the files and functions there, and the errors that point at them."""
 
 from __future__ import annotations
-
 import __future__
 
 import ast
@@ -25,7 +24,7 @@ for _name in __future__.all_feature_names:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of source text. Lines and columns count from 1 (columns in characters); ``end_column`` is past the end."""
+    """A stretch of source text. Lines and columns (in characters) count from 1; ``end_column`` is past the end."""
 
     file: str
     line: int
@@ -39,7 +38,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One mistake of a user's: where, what, and what to write instead. ``calls`` are the call sites that led there, innermost first."""
+    """One mistake of a user's: where, what, and what to write instead. ``calls``: who called it, innermost first."""
 
     span: Span
     message: str
@@ -250,7 +249,7 @@ def _same_code(a: CodeType, b: CodeType) -> bool:
 
 
 def _written_before(name: str) -> bool:
-    """Whether a file is older than this process: then other code than its own comes from an import hook, such as pytest's."""
+    """Whether a file is older than this process: then code that differs comes from an import hook, such as pytest's."""
     try:
         return Path(name).stat().st_mtime < STARTED
     except (OSError, ValueError):

@@ -22,7 +22,9 @@ def kernel_parameters(function: FunctionType) -> tuple[tuple[str, Type | None], 
     """
     code = function.__code__
     if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
-        raise CompileError.at(_place(function, None), f"`{function.__name__}` takes *args or **kwargs", "name each parameter")
+        raise CompileError.at(
+            _place(function, None), f"`{function.__name__}` takes *args or **kwargs", "name each parameter"
+        )
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     types = function_types(function, names)
     if types.get("return", VOID) != VOID:

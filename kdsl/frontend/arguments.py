@@ -54,7 +54,11 @@ def match_arguments(
         found[keyword.arg] = keyword.value
     missing = [p for p in parameters if p not in found and p not in optional]
     if missing:
-        frame.error(node, f"{name}() needs {' and '.join(f'`{m}`' for m in missing)}", f"it takes {takes}" if len(parameters) > 1 else None)
+        frame.error(
+            node,
+            f"{name}() needs {' and '.join(f'`{m}`' for m in missing)}",
+            f"it takes {takes}" if len(parameters) > 1 else None,
+        )
         return None
     return found
 

@@ -8,7 +8,7 @@ from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.casts import cast_type
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.memory import array_of, constant_int, elements
-from kdsl.frontend.values import POISON, Poison, Static, Value
+from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import ScalarType, Space
 
@@ -20,10 +20,9 @@ LOCAL_BYTES = 512 * 1024
 def shared_array(frame: Frame, node: ast.Call) -> Value:
     """``shared.array(shape, dtype)``."""
     value = _array(frame, node, "shared.array", Space.SHARED)
-    if value is POISON or frame.quiet:
+    expr = value.expr if isinstance(value, Runtime) else None
+    if frame.quiet or not isinstance(expr, ir.SharedArray):
         return value
-    expr = value.expr  # type: ignore[union-attr]
-    assert isinstance(expr, ir.SharedArray)
     sizes = frame.session.shared_bytes
     sizes[expr.uid] = _bytes(expr.type.shape or (), expr.type.element)
     total = sum(sizes.values())
@@ -39,9 +38,8 @@ def shared_array(frame: Frame, node: ast.Call) -> Value:
 def local_array(frame: Frame, node: ast.Call) -> Value:
     """``local.array(shape, dtype)``."""
     value = _array(frame, node, "local.array", Space.LOCAL)
-    if value is not POISON:
-        type = value.expr.type  # type: ignore[union-attr]
-        size = _bytes(type.shape, type.element)
+    if isinstance(value, Runtime) and isinstance(value.expr, ir.LocalArray):
+        size = _bytes(value.expr.type.shape or (), value.expr.type.element)
         if size > LOCAL_BYTES:
             return frame.error(node, f"this array takes {size} bytes of each thread, which has {LOCAL_BYTES}")
     return value
@@ -84,7 +82,9 @@ def _shape(frame: Frame, node: ast.expr, name: str) -> tuple[int, ...] | None:
         number = constant_int(part)
         if number is None:
             if not isinstance(part, Poison):
-                frame.error(place, f"the shape of {name}() is constant", "a number, or a name that is bound once to one")
+                frame.error(
+                    place, f"the shape of {name}() is constant", "a number, or a name that is bound once to one"
+                )
             return None
         if number < 1:
             frame.error(place, f"an extent of {name}() is at least 1, and this is {number}")

@@ -122,7 +122,11 @@ def bind(frame: Frame, target: ast.Name, value: Value, place: ast.expr) -> ir.Ex
 
 def _refuse_object(frame: Frame, target: ast.Name, value: Static, place: ast.expr) -> None:
     if callable(value.object) or isinstance(value.object, type | ScalarType):
-        frame.error(target, f"`{target.id}` is bound more than once: a name for a function or type is bound once", "give each its own name")
+        frame.error(
+            target,
+            f"`{target.id}` is bound more than once: a name for a function or type is bound once",
+            "give each its own name",
+        )
     else:
         frame.runtime(value, place)
 
@@ -137,15 +141,22 @@ def conflict(frame: Frame, target: ast.Name, got: Lattice, type: Lattice, place:
         line = getattr(where, "lineno", target.lineno)
         text = frame.file.lines[line - 1].strip() if line <= len(frame.file.lines) else name
         first = f"{describe(type)} at line {line} (`{text}`)"
-    frame.error(target, f"`{name}` is {describe(got)} here but {first}; a variable keeps one type", _conflict_hint(frame, name, got, type, place))
+    frame.error(
+        target,
+        f"`{name}` is {describe(got)} here but {first}; a variable keeps one type",
+        _conflict_hint(frame, name, got, type, place),
+    )
 
 
 def _conflict_hint(frame: Frame, name: str, got: Lattice, type: Lattice, place: ast.expr) -> str | None:
     for binding in frame.scope.bindings.get(name, ()):
         match binding.value:
             # A variable started as `i32(0)`: the literal alone takes the type it meets.
-            case ast.Call(func=ast.Name(), args=[ast.Constant(value=int() | float())]) if binding.target is frame.decided.get(name):
-                return f"start it as a literal, which takes the type it meets: {name} = {frame.text(binding.value.args[0])}"
+            case ast.Call(func=ast.Name(), args=[ast.Constant(value=int() | float())]) if (
+                binding.target is frame.decided.get(name)
+            ):
+                literal = frame.text(binding.value.args[0])
+                return f"start it as a literal, which takes the type it meets: {name} = {literal}"
     if isinstance(type, ScalarType) and not isinstance(got, PointerType | ArrayType):
         return f"cast it: {name} = {type}({frame.text(place)})"
     return "give each value its own name"
@@ -216,7 +227,9 @@ def augmented(frame: Frame, node: ast.AugAssign, current: Value, value: Value) -
     own, made, other = scalar_type(current), scalar_type(result), scalar_type(value)
     if own is None or made is None or own == made or not (own.is_int and made.is_int):
         return result
-    is_small = own.bits < 32 and (other is None or convert.widened(other) != other or type(node.op) in (ast.LShift, ast.RShift))
+    is_small = own.bits < 32 and (
+        other is None or convert.widened(other) != other or type(node.op) in (ast.LShift, ast.RShift)
+    )
     if is_small and isinstance(result, Runtime):
         return Runtime(cast(result.expr, own, frame.span(node)))
     return result

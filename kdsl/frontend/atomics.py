@@ -54,9 +54,7 @@ def atomic(op: AtomicOp) -> Callable[[Frame, ast.Call], Value]:
             takes = ", ".join(str(t) for t in TYPES[op])
             return frame.error(found["array"], f"{name}() takes elements of {takes}, and these are {type}")
         assert isinstance(type, ScalarType)
-        operands = [
-            converted(frame, v, type, found[n], f"{name}()") for n, v in zip(values, given, strict=True)
-        ]
+        operands = [converted(frame, v, type, found[n], f"{name}()") for n, v in zip(values, given, strict=True)]
         if None in operands:
             return POISON
         return Runtime(ir.Atomic(op, address, tuple(o for o in operands if o is not None), type, frame.span(node)))

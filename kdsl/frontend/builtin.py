@@ -131,7 +131,9 @@ def length(frame: Frame, node: ast.Call) -> Value:
         return extent(frame, value.expr, type, 0, node)
     name = frame.text(arguments[0])
     if isinstance(type, PointerType):
-        return frame.error(node, f"`{name}` is a Ptr, which has no length", "pass the length, or declare it as Array[T, 1]")
+        return frame.error(
+            node, f"`{name}` is a Ptr, which has no length", "pass the length, or declare it as Array[T, 1]"
+        )
     if isinstance(value, Static):
         return frame.error(arguments[0], f"{describe_object(value.object, name)} has no len() in a kernel")
     return frame.error(arguments[0], f"`{name}` has no length")
@@ -162,7 +164,9 @@ def _is_int(frame: Frame, value: Value, node: ast.expr) -> bool:
     type = scalar_type(value)
     is_float = type.is_float if type else weak_type(value).is_float  # type: ignore[arg-type]
     if is_float:
-        frame.error(node, f"range() takes ints, and this is {type or 'a float literal'}", f"cast it: i32({frame.text(node)})")
+        frame.error(
+            node, f"range() takes ints, and this is {type or 'a float literal'}", f"cast it: i32({frame.text(node)})"
+        )
     return not is_float
 
 
@@ -184,7 +188,11 @@ def static_range(frame: Frame, node: ast.Call) -> Value:
         return frame.error(arguments[2], "a range with step 0 never ends")
     counted = range(*numbers)
     if len(counted) > LARGEST_UNROLL:
-        return frame.error(node, f"static_range() would copy its body {len(counted)} times", f"write range(), or at most {LARGEST_UNROLL}")
+        return frame.error(
+            node,
+            f"static_range() would copy its body {len(counted)} times",
+            f"write range(), or at most {LARGEST_UNROLL}",
+        )
     return Tuple(tuple(Weak(n) for n in counted))
 
 
@@ -200,11 +208,11 @@ def static_assert(frame: Frame, node: ast.Call) -> Value:
         case Runtime(ir.Const(holds)) | Weak(holds):
             pass
         case _:
-            return frame.error(arguments[0], "static_assert() takes a constant condition", "assert is checked at run time")
+            return frame.error(
+                arguments[0], "static_assert() takes a constant condition", "assert is checked at run time"
+            )
     if holds:
         return Static(None)
     message = frame.value(arguments[1]) if len(arguments) > 1 else Static(frame.text(arguments[0]))
     text = message.object if isinstance(message, Static) else frame.text(arguments[0])
     return frame.error(arguments[0], f"static_assert failed: {text}")
-
-

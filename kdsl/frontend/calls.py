@@ -106,15 +106,29 @@ def _refuse(frame: Frame, callee: Any, node: ast.Call) -> Value:
     if known or kind == "builtin_function_or_method":
         return frame.error(node.func, f"`{name}` cannot be called in a kernel", hint)
     if kind == "Kernel":
-        return frame.error(node.func, f"`{name}` is a kernel, and a kernel cannot call one", "put what both need in a plain function, without @kernel")
+        return frame.error(
+            node.func,
+            f"`{name}` is a kernel, and a kernel cannot call one",
+            "put what both need in a plain function, without @kernel",
+        )
     if kind == "partial":
-        return frame.error(node.func, f"`{name}` is a functools.partial object", "write a def that calls the function with all its arguments")
+        return frame.error(
+            node.func,
+            f"`{name}` is a functools.partial object",
+            "write a def that calls the function with all its arguments",
+        )
     if isinstance(callee, MethodType):
         return frame.error(node.func, f"`{name}` is a method, and a kernel has no objects", "write a plain function")
     if hasattr(callee, "__wrapped__"):
-        return frame.error(node.func, f"`{name}` is wrapped by a decorator, which a kernel cannot run", "call a function without a decorator")
+        return frame.error(
+            node.func,
+            f"`{name}` is wrapped by a decorator, which a kernel cannot run",
+            "call a function without a decorator",
+        )
     if isinstance(callee, type):
-        return frame.error(node.func, f"`{name}` is a class, and a kernel makes no objects", "pass the values, or a tuple of them")
+        return frame.error(
+            node.func, f"`{name}` is a class, and a kernel makes no objects", "pass the values, or a tuple of them"
+        )
     if kind == "ufunc" or getattr(callee, "__module__", "").partition(".")[0] == "numpy":
         return frame.error(node.func, f"`{name}` is a NumPy function of the host", _numpy_hint(callee))
     return frame.error(node.func, f"`{name}` is {_article(kind)}, not a function that a kernel can call")

@@ -1,4 +1,4 @@
-"""Python objects that a kernel reads by name: from closures, modules and builtins. A launch notices when one is rebound."""
+"""Python objects that a kernel reads by name: from closures, modules, builtins. Launches notice when one is rebound."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ class Captures:
         for place in owner.__mro__ if isinstance(owner, type) else (owner,):
             namespace = getattr(place, "__dict__", {})
             if name in namespace:
-                if namespace[name] is value:
+                # The language's own objects do not change, and `block_idx.x` would cost every launch a look.
+                if namespace[name] is value and not type(owner).__module__.startswith("kdsl."):
                     self._remember(id(place), namespace, name, value)
                 break
         return value
@@ -89,7 +90,7 @@ CONTAINERS = (ModuleType, type, enum.Enum)
 
 
 def has_attributes(owner: Any) -> bool:
-    """Whether a kernel may read attributes of a Python object: a module, a class, an enum member, or an object that only holds values."""
+    """Whether a kernel may read an object's attributes: a module, a class, an enum member, what only holds values."""
     if isinstance(owner, CONTAINERS):
         return True
     return hasattr(owner, "__dict__") and not callable(owner) and not isinstance(owner, np.ndarray)
@@ -119,5 +120,5 @@ def _numpy_value(value: np.generic, span: Span) -> Value:
     except TypeError:
         return Static(value)
     assert isinstance(type, ScalarType)
-    number = float(value) if type.is_float else value.item()  # type: ignore[arg-type]
+    number = float(value) if type.is_float else value.item()
     return Runtime(ir.Const(number, type, span))

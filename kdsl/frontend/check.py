@@ -26,7 +26,8 @@ from kdsl.source import CompileError, FunctionNode, SourceFile, Span, find_funct
 
 @dataclass(frozen=True)
 class KernelRequest:
-    """One kernel to check. ``parameters`` are the types from a launch, None where the annotation says it (or all None);
+    """One kernel to check. ``parameters`` are the types from a launch, None where the annotation says it.
+
     ``name`` is the name in PTX if it is not the function's own.
     """
 
@@ -57,7 +58,7 @@ def check_kernels(requests: list[KernelRequest]) -> Checked:
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    # The tree is many small objects without cycles: collections would only find them alive, and cost more than the check.
+    # The tree is many small objects without cycles: collections would find them alive, and cost more than the check.
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -134,7 +135,11 @@ def _parameter_types(request: KernelRequest) -> tuple[Type | None, ...]:
 def _refuse_parameter(frame: Frame, parameter: ast.arg, type: Type | None) -> None:
     frame.quiet = False
     if type is None and parameter.arg == "self":
-        frame.error(parameter, "a kernel cannot be a method: `self` is an object of the host", "move it out of the class, or make it a @staticmethod")
+        frame.error(
+            parameter,
+            "a kernel cannot be a method: `self` is an object of the host",
+            "move it out of the class, or make it a @staticmethod",
+        )
     elif type is None:
         frame.error(
             parameter,
@@ -142,7 +147,11 @@ def _refuse_parameter(frame: Frame, parameter: ast.arg, type: Type | None) -> No
             f"annotate it, as in {parameter.arg}: f32, or say it in signature={{{parameter.arg!r}: f32}}",
         )
     else:
-        frame.error(parameter.annotation or parameter, f"`{parameter.arg}` is {type}, which a kernel cannot take", "pass scalars, Ptr[T] or Array[T, ndim]")
+        frame.error(
+            parameter.annotation or parameter,
+            f"`{parameter.arg}` is {type}, which a kernel cannot take",
+            "pass scalars, Ptr[T] or Array[T, ndim]",
+        )
     frame.quiet = True
 
 
@@ -151,13 +160,17 @@ def _require_function(function: object) -> None:
     if isinstance(function, FunctionType):
         return
     kind = "a class" if inspect.isclass(function) else f"a {type(function).__name__}"
-    raise CompileError.at(Span("<unknown>", 1), f"a kernel is a function written with def, and this is {kind}: {function!r}")
+    raise CompileError.at(
+        Span("<unknown>", 1), f"a kernel is a function written with def, and this is {kind}: {function!r}"
+    )
 
 
 def _require_plain(file: SourceFile, node: FunctionNode, name: str) -> None:
     place = file.def_line(node)
     if isinstance(node, ast.Lambda):
-        raise CompileError.at(file.span(node), "a kernel is written with def, not lambda", "def kernel(a: Ptr[f32]): ...")
+        raise CompileError.at(
+            file.span(node), "a kernel is written with def, not lambda", "def kernel(a: Ptr[f32]): ..."
+        )
     if isinstance(node, ast.AsyncFunctionDef):
         raise CompileError.at(place, f"`{name}` is an async function", "write a plain def")
     if node.args.vararg or node.args.kwarg:

@@ -23,7 +23,7 @@ Handler = Callable[[Frame, ast.Call], Value]
 
 @cache
 def handlers() -> dict[int, tuple[Any, Handler]]:
-    """What each object becomes when it is called, by the object's id (some are unhashable); the object is kept alive."""
+    """What each object becomes when it is called, by the object's id (some are unhashable); it is kept alive."""
     table: list[tuple[Any, Handler]] = [
         (builtins.min, builtin.minimum),
         (builtins.max, builtin.maximum),

@@ -78,7 +78,9 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
     for step in reversed(spine):
         right = frame.value(step.right)
         if isinstance(step.op, ast.MatMult):
-            left = frame.error(step, "a kernel has no `@`", "write the loops over rows, columns and the inner dimension")
+            left = frame.error(
+                step, "a kernel has no `@`", "write the loops over rows, columns and the inner dimension"
+            )
             continue
         left = binary(frame, BINARY[type(step.op)], left, right, step, (step.left, step.right))
     return left

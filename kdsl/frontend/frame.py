@@ -92,8 +92,8 @@ class Loop:
 class Frame:
     """The state of checking one typed instance of a function.
 
-    First its variables' types are inferred (``quiet``: mistakes are not reported, nodes are thrown away), then its body is
-    built. ``outer`` is the frame in which a nested function was defined.
+    First its variables' types are inferred (``quiet``: mistakes are not reported, nodes are thrown away), then its body
+    is built. ``outer`` is the frame in which a nested function was defined.
     """
 
     session: Session
@@ -198,7 +198,10 @@ class Frame:
             return f"{value} is a float literal where {type} is needed", f"write an int, or cast it: {type}({value})"
         shown = value if abs(value) < 10**40 else "this constant"
         if type.is_float:
-            return f"{shown} does not fit {type}", "the largest f32 is about 3.4e38; use f64" if type.bits == 32 else None
+            return (
+                f"{shown} does not fit {type}",
+                "the largest f32 is about 3.4e38; use f64" if type.bits == 32 else None,
+            )
         hint = f"write {type}({value}) to keep the low bits" if abs(value) < 1 << 64 else None
         if type.bits < 64 and 1 << 31 <= abs(value) < 1 << 63:
             hint = f"write i64({value}), or {type}({value}) to keep the low bits"
@@ -270,7 +273,9 @@ class Frame:
             return self.read_own(name, node)
         if name in owner.copies:
             return self.error(
-                node, f"`{name}` belongs to a loop over a tuple, which a nested function cannot see", "pass it as an argument"
+                node,
+                f"`{name}` belongs to a loop over a tuple, which a nested function cannot see",
+                "pass it as an argument",
             )
         if name in owner.constants:
             return self.respanned(owner.constants[name], node)
@@ -289,7 +294,9 @@ class Frame:
     def host(self, value: Any, node: ast.expr) -> Value:
         """A Python object of the host; a special register is read at once."""
         if isinstance(value, Intrinsic) and value.register:
-            from kdsl.frontend.overloads import signatures  # they need the frame's neighbours, and only registers come here
+            from kdsl.frontend.overloads import (
+                signatures,
+            )  # they need the frame's neighbours, and only registers come here
 
             (signature,) = signatures(value)
             result = signature.result

@@ -3,55 +3,30 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import Any
 
-from kdsl.frontend.annotations import function_types, local_annotation
-from kdsl.frontend.arguments import match_arguments
-from kdsl.frontend.captures import host_value
-from kdsl.frontend.frame import ALL, Frame, NestedFunction, describe_object, unknown
+from kdsl.frontend.definitions import Arguments, Callee, Definition, arguments, definition
+from kdsl.frontend.frame import ALL, Frame, unknown
 from kdsl.frontend.infer import infer
 from kdsl.frontend.meet import converted
-from kdsl.frontend.names import RETURN, Scope, mangle, unique
+from kdsl.frontend.names import RETURN, mangle, unique
 from kdsl.frontend.statements import block
 from kdsl.frontend.values import (
     POISON,
     Lattice,
-    Poison,
     Runtime,
     Static,
     StaticType,
     Tuple,
     Value,
-    WeakChoice,
-    WeakUnknown,
-    describe,
     is_constant,
     is_weak,
     type_of,
-    weak_type,
 )
 from kdsl.frontend.written import written_parameters
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import I32, VOID, ArrayType, PointerType, ScalarType, Type
-from kdsl.source import CompileError, SourceFile, find_function
-
-Callee = FunctionType | NestedFunction
-
-
-@dataclass
-class Definition:
-    """A function's source, and the types that its annotations say."""
-
-    file: SourceFile
-    scope: Scope
-    function: FunctionType
-    name: str
-    outer: Frame | None
-    types: dict[str, Type]
-    defaults: dict[str, Value]
+from kdsl.lang.types import VOID, ArrayType, PointerType, Type
 
 
 @dataclass
@@ -69,25 +44,22 @@ class Instance:
 
 def call_function(frame: Frame, node: ast.Call, callee: Callee) -> Value:
     """A call of a device function, typed by its arguments."""
-    definition = _definition(frame, callee, node)
-    if definition is None:
+    made = definition(frame, callee, node)
+    if made is None:
         return POISON
-    given = _arguments(frame, node, definition)
+    given = arguments(frame, node, made)
     if given is None:
         return POISON
-    identity = definition.scope.node
-    if identity in frame.session.active:
-        return frame.error(node, f"`{definition.name}` calls itself, and recursion is not supported yet", "write a loop")
-    instance = _instance(frame, callee, definition, given, node)
-    if instance is None:
-        return POISON
+    if made.scope.node in frame.session.active:
+        return frame.error(node, f"`{made.name}` calls itself, and recursion is not supported yet", "write a loop")
+    instance = _instance(frame, callee, made, given)
     if not frame.quiet and instance.built is None:
         instance.frame.calls = (frame.span(node), *frame.calls)
         build(instance)
     return _result(frame, instance, given, node)
 
 
-def _result(frame: Frame, instance: Instance, given: dict[str, tuple[Value, ast.expr]], node: ast.Call) -> Value:
+def _result(frame: Frame, instance: Instance, given: Arguments, node: ast.Call) -> Value:
     type = instance.frame.types.get(RETURN, VOID if RETURN not in instance.frame.scope.bindings else None)
     if type is None or isinstance(type, StaticType):
         return POISON
@@ -95,169 +67,27 @@ def _result(frame: Frame, instance: Instance, given: dict[str, tuple[Value, ast.
         return unknown(type, "result", frame, node)
     if frame.quiet:
         return Runtime(ir.Call("", (), type, frame.span(node)))  # type: ignore[arg-type]
-    arguments: list[ir.Expr] = []
+    passed: list[ir.Expr] = []
     for name in instance.parameters:
         expr = given[name][0]
         assert isinstance(expr, Runtime)
-        arguments.append(expr.expr)
+        passed.append(expr.expr)
     for owner, name in instance.captured:
         value = frame.read_captured(owner, name, node)
         if not isinstance(value, Runtime):
             return POISON
-        arguments.append(value.expr)
+        passed.append(value.expr)
     assert instance.built is not None
-    return Runtime(ir.Call(instance.built.name, tuple(arguments), type, frame.span(node)))  # type: ignore[arg-type]
+    return Runtime(ir.Call(instance.built.name, tuple(passed), type, frame.span(node)))  # type: ignore[arg-type]
 
 
-def _definition(frame: Frame, callee: Callee, node: ast.Call) -> Definition | None:
-    """The source of what is called; None (reported) if a kernel cannot call it."""
-    known = frame.session.definitions
-    if callee in known:
-        return known[callee]
-    if isinstance(callee, NestedFunction):
-        outer = callee.frame
-        types: dict[str, Type] | None = _nested_types(outer, callee.node)
-        made = Definition(outer.file, Scope(callee.node), outer.function, callee.__name__, outer, types or {}, {})
-        ok = types is not None
-    else:
-        try:
-            file, source = find_function(callee)
-            scope = Scope(source)
-            types = function_types(callee, tuple(p.arg for p in scope.parameters))
-        except CompileError as error:
-            if not frame.quiet:
-                frame.session.reporter.merge(error)
-            return None
-        made, ok = Definition(file, scope, callee, callee.__name__, None, types, {}), True
-    ok = _defaults(frame, callee, made, node) and ok
-    if not ok or not _callable(frame, made, node):
-        return None
-    if not frame.quiet or not isinstance(callee, NestedFunction):
-        known[callee] = made
-    return made
-
-
-def _nested_types(frame: Frame, node: ast.FunctionDef | ast.Lambda) -> dict[str, Type] | None:
-    types: dict[str, Type] = {}
-    arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-    noted: list[tuple[str, ast.expr]] = [(a.arg, a.annotation) for a in arguments if a.annotation is not None]
-    if isinstance(node, ast.FunctionDef) and node.returns is not None:
-        noted.append((RETURN, node.returns))
-    for name, annotation in noted:
-        type = local_annotation(frame, annotation)
-        if type is None:
-            return None
-        types[name] = type
-    return types
-
-
-def _defaults(frame: Frame, callee: Callee, made: Definition, node: ast.Call) -> bool:
-    """Read default values: constants, evaluated when the function was defined."""
-    a = made.scope.node.args
-    names = [p.arg for p in (*a.posonlyargs, *a.args)]
-    if isinstance(callee, FunctionType):
-        values: dict[str, Any] = dict(zip(names[len(names) - len(callee.__defaults__ or ()) :], callee.__defaults__ or (), strict=True))
-        values.update(callee.__kwdefaults__ or {})
-        made.defaults.update({name: host_value(value, frame.span(node)) for name, value in values.items()})
-        return True
-    pairs = [*zip(names[len(names) - len(a.defaults) :], a.defaults, strict=True)]
-    pairs += [(p.arg, d) for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d is not None]
-    for name, default in pairs:
-        value = callee.frame.value(default)
-        if not is_constant(value):
-            if not isinstance(value, Poison):
-                callee.frame.error(default, "a default value is constant in a kernel", "pass it as an argument")
-            return False
-        made.defaults[name] = value
-    return True
-
-
-def _callable(frame: Frame, made: Definition, node: ast.Call) -> bool:
-    source = made.scope.node
-    if isinstance(source, ast.AsyncFunctionDef):
-        frame.error(node.func, f"`{made.name}` is an async function", "write a plain def")
-        return False
-    if source.args.vararg or source.args.kwarg:
-        frame.error(node.func, f"`{made.name}` takes *args or **kwargs", "name each parameter")
-        return False
-    return True
-
-
-def _arguments(frame: Frame, node: ast.Call, made: Definition) -> dict[str, tuple[Value, ast.expr]] | None:
-    """The value of each parameter, converted to its annotated type if it has one."""
-    a = made.scope.node.args
-    names = [p.arg for p in made.scope.parameters]
-    found = match_arguments(
-        frame,
-        node,
-        made.name,
-        names,
-        frozenset(made.defaults),
-        frozenset(p.arg for p in a.kwonlyargs),
-        frozenset(p.arg for p in a.posonlyargs),
+def _instance(frame: Frame, callee: Callee, made: Definition, given: Arguments) -> Instance:
+    key = (
+        made.scope.node,
+        id(made.outer),
+        tuple(_descriptor(v, made.types.get(n)) for n, (v, _) in given.items()),
+        id(callee) if isinstance(callee, FunctionType) else 0,
     )
-    if found is None:
-        return None
-    values = {name: (frame.value(place), place) for name, place in found.items()}
-    result: dict[str, tuple[Value, ast.expr]] = {}
-    for name in names:
-        value, place = values.get(name, (made.defaults.get(name, POISON), node))
-        value = _argument(frame, value, place, made.types.get(name), f"`{name}` of `{made.name}`")
-        result[name] = (value, place)
-    return None if any(isinstance(v, Poison) for v, _ in result.values()) else result
-
-
-def _argument(frame: Frame, value: Value, place: ast.expr, type: Type | None, what: str) -> Value:
-    if type is not None:
-        if isinstance(value, Runtime) and _is_such_array(value.type, type):
-            return value
-        if isinstance(type, PointerType) and isinstance(value, Runtime) and isinstance(value.type, ArrayType):
-            return _first_element(frame, value, value.type, type, place, what)
-        expr = converted(frame, value, type, place, what)
-        return POISON if expr is None else Runtime(expr)
-    match value:
-        case Static(object) if (callable(object) or isinstance(object, NestedFunction)) and not isinstance(object, ScalarType | builtins.type):
-            return frame.error(place, f"{describe_object(object, frame.text(place))} cannot be passed yet", "call it directly")
-        case WeakChoice():
-            expr = frame.literal(value, weak_type(value).default, place)
-            return POISON if expr is None else Runtime(expr)
-        case Tuple() if not is_constant(value) and not _is_weak_tuple(value):
-            expr = frame.runtime(value, place)
-            return POISON if expr is None else Runtime(expr)
-    return value
-
-
-def _is_such_array(type: Type, declared: Type) -> bool:
-    """Whether an array is one that ``Array[T, n]`` or ``Ptr[T]`` declares: a shared or local one is, too."""
-    match type, declared:
-        case ArrayType(), ArrayType():
-            return (type.element, type.ndim) == (declared.element, declared.ndim)
-        case PointerType(), PointerType():
-            return type.element == declared.element
-        case _:
-            return False
-
-
-def _first_element(
-    frame: Frame, value: Runtime, type: ArrayType, declared: PointerType, place: ast.expr, what: str
-) -> Value:
-    """An array passed as a pointer: the address of its first element."""
-    if type.element != declared.element or type.strided:
-        return frame.error(place, f"this is {describe(type)}, but {what} takes {declared}")
-    span = frame.span(place)
-    zeros = tuple(ir.Const(0, I32, span) for _ in range(type.ndim))
-    return Runtime(ir.ElementAddress(value.expr, zeros, PointerType(type.element, type.space), span))
-
-
-def _is_weak_tuple(value: Tuple) -> bool:
-    """Whether a tuple holds literals whose type is not known yet, which only inference meets."""
-    return any(isinstance(e, WeakUnknown) or (isinstance(e, Tuple) and _is_weak_tuple(e)) for e in value.elements)
-
-
-def _instance(
-    frame: Frame, callee: Callee, made: Definition, given: dict[str, tuple[Value, ast.expr]], node: ast.Call
-) -> Instance | None:
-    key = (made.scope.node, id(made.outer), tuple(_descriptor(v, made.types.get(n)) for n, (v, _) in given.items()), id(callee) if isinstance(callee, FunctionType) else 0)
     # While its types are still being inferred, what a nested function captures may change from call to call.
     is_open = made.outer is not None and made.outer.quiet
     known = None if is_open else frame.session.instances.get(key)
@@ -291,7 +121,7 @@ def _descriptor(value: Value, declared: Type | None) -> object:
     return ("type", type_of(value))
 
 
-def _new_instance(frame: Frame, made: Definition, given: dict[str, tuple[Value, ast.expr]]) -> Instance:
+def _new_instance(frame: Frame, made: Definition, given: Arguments) -> Instance:
     inner = Frame(frame.session, made.file, made.scope, made.function, made.name, made.outer)
     instance = Instance(inner, ())
     passed: list[str] = []

@@ -1,7 +1,7 @@
 """The types of a function's variables: each is the join of all values assigned to it.
 
-Variables that depend on each other in a circle are solved together, after all that they depend on; so the work is linear.
-Mistakes are not reported here: the same expressions are evaluated again when the body is built.
+Variables that depend on each other in a circle are solved together, after all that they depend on; so the work is
+linear. Mistakes are not reported here: the same expressions are evaluated again when the body is built.
 """
 
 from __future__ import annotations
@@ -211,7 +211,8 @@ def _value(frame: Frame, binding: Binding) -> Value:
             assert isinstance(binding.statement, ast.FunctionDef)
             return Static(NestedFunction(binding.statement, frame))
         case How.AUGMENTED:
-            assert isinstance(binding.statement, ast.AugAssign) and isinstance(binding.target, ast.Name)
+            assert isinstance(binding.statement, ast.AugAssign)
+            assert isinstance(binding.target, ast.Name)
             statement = binding.statement
             return augmented(frame, statement, frame.read(binding.name, binding.target), frame.value(statement.value))
         case How.RETURN if binding.value is None:

@@ -32,7 +32,9 @@ from kdsl.lang.types import I32, U32, PointerType, ScalarType, Type
 Given = dict[str, tuple[Value, ast.expr]]
 
 
-def intrinsic_call(frame: Frame, intrinsic: Intrinsic, node: ast.Call, python: Callable[..., Any] | None = None) -> Value:
+def intrinsic_call(
+    frame: Frame, intrinsic: Intrinsic, node: ast.Call, python: Callable[..., Any] | None = None
+) -> Value:
     """A call of an intrinsic. ``python`` is the function of Python's that the source names: it evaluates literals."""
     overloads = signatures(intrinsic)
     first = overloads[0]
@@ -73,7 +75,9 @@ def _matching(frame: Frame, overloads: tuple[Signature, ...], given: Given, node
             forms = [p.form for s in overloads for p in s.parameters if p.name == parameter.name]
             choices = [repr(c) for f in forms if isinstance(f, OneOf) for c in f.choices]
             takes = " or ".join(choices) if choices else "a constant string"
-            frame.error(given[parameter.name][1], f"`{parameter.name}` takes {takes}, known while the kernel is compiled")
+            frame.error(
+                given[parameter.name][1], f"`{parameter.name}` takes {takes}, known while the kernel is compiled"
+            )
             return None
     return None
 
@@ -168,14 +172,18 @@ def _bind(
             return None
         joined = element if wanted is None or wanted == element else convert.common(wanted, element)
         if joined is None:
-            frame.error(place, f"{wanted} and {element} have no common type", f"cast one: {wanted}(...) or {element}(...)")
+            frame.error(
+                place, f"{wanted} and {element} have no common type", f"cast one: {wanted}(...) or {element}(...)"
+            )
             return None
         wanted = joined
     if wanted is None:
         wanted = _weak_default(weak_values, allowed)
     chosen = _constraint(wanted, allowed)
     if chosen is None:
-        place = next(p for n, (_, p) in given.items() if any(q.name == n and q.form == variable for q in signature.parameters))
+        place = next(
+            p for n, (_, p) in given.items() if any(q.name == n and q.form == variable for q in signature.parameters)
+        )
         hint = f"cast it: {allowed[0]}({frame.text(place)})"
         frame.error(place, f"{frame.text(node.func)}() takes {_either(allowed)}, and this is {wanted}", hint)
     return chosen

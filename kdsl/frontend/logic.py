@@ -1,4 +1,4 @@
-"""Tests: what `if`, `while`, `and`, `or`, `not` and conditional expressions ask, and what is assigned when they say yes or no."""
+"""Tests: what `if`, `while`, `and`, `or`, `not` and conditional expressions ask, and what is assigned after it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from kdsl.frontend.values import (
     Weak,
     WeakChoice,
     WeakUnknown,
+    describe,
     is_bool,
     scalar_type,
-    type_of,
     weak_type,
+    wider_weak,
 )
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import ScalarType, TupleType, boolean
@@ -47,7 +48,9 @@ def test(frame: Frame, node: ast.expr) -> Test:
         case ast.BoolOp(op=op, values=values):
             result = test(frame, values[0])
             for value in values[1:]:
-                result = _and(frame, result, value, node) if isinstance(op, ast.And) else _or(frame, result, value, node)
+                result = (
+                    _and(frame, result, value, node) if isinstance(op, ast.And) else _or(frame, result, value, node)
+                )
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             inner = test(frame, operand)
             result = Test(_not(inner.expr, frame, node), inner.when_false, inner.when_true)
@@ -106,11 +109,9 @@ def as_test(frame: Frame, value: Value, node: ast.expr) -> ir.Expr | None:
             return ir.Const(number != 0, boolean, frame.span(node))
         case Static(None):
             return ir.Const(False, boolean, frame.span(node))
-        case WeakUnknown(type) if not type.is_float:
-            return ir.Compare(
-                ir.CompareOp.NE, ir.Const(1, type.default, frame.span(node)), ir.Const(0, type.default, frame.span(node)),
-                boolean, frame.span(node),
-            )  # fmt: skip
+        case WeakUnknown(kind) if not kind.is_float:
+            stand_in = ir.Const(0, kind.default, frame.span(node))
+            return ir.Compare(ir.CompareOp.NE, stand_in, stand_in, boolean, frame.span(node))
     if not is_operand(frame, value, node, "a test"):
         return None
     expr = frame.runtime(value, node)
@@ -119,7 +120,9 @@ def as_test(frame: Frame, value: Value, node: ast.expr) -> ir.Expr | None:
     type = expr.type
     assert isinstance(type, ScalarType)
     if type.is_float:
-        frame.error(node, f"this is {type}; a test takes a bool or an int", f"say what is tested: {frame.text(node)} != 0.0")
+        frame.error(
+            node, f"this is {type}; a test takes a bool or an int", f"say what is tested: {frame.text(node)} != 0.0"
+        )
         return None
     if is_bool(Runtime(expr)):
         return expr
@@ -192,8 +195,6 @@ def choose(
         if asked.constant is not None:
             return then if asked.constant else orelse
         if isinstance(then, WeakUnknown) or isinstance(orelse, WeakUnknown):
-            from kdsl.frontend.values import wider_weak
-
             return WeakUnknown(wider_weak(weak_type(then), weak_type(orelse)))
         return WeakChoice(asked.expr, then, orelse)
     if isinstance(then, Static) and isinstance(orelse, Static) and asked.constant is not None:
@@ -212,18 +213,16 @@ def _choose_other(
     frame: Frame, asked: ir.Expr, then: Value, orelse: Value, node: ast.expr, places: tuple[ast.expr, ast.expr]
 ) -> Value:
     """One of two tuples or pointers of one type."""
+    a: ir.Expr | None
+    b: ir.Expr | None
     if isinstance(then, Tuple) and isinstance(orelse, Runtime) and isinstance(orelse.type, TupleType):
         a, b = converted(frame, then, orelse.type, places[0], "the other arm"), orelse.expr
     else:
-        first, b = frame.runtime(then, places[0]), frame.runtime(orelse, places[1])
-        if first is None or b is None:
-            return POISON
-        a = first
-        if a.type != b.type:
-            if isinstance(orelse, Tuple):
-                b = converted(frame, orelse, a.type, places[1], "the other arm")
-            else:
-                return frame.error(node, f"the two arms are {type_of(then)} and {type_of(orelse)}")
+        a, b = frame.runtime(then, places[0]), frame.runtime(orelse, places[1])
+        if a is not None and b is not None and a.type != b.type and isinstance(orelse, Tuple):
+            b = converted(frame, orelse, a.type, places[1], "the other arm")
     if a is None or b is None:
         return POISON
+    if a.type != b.type:
+        return frame.error(node, f"the two arms are {describe(a.type)} and {describe(b.type)}")
     return Runtime(ir.Conditional(asked, a, b, a.type, frame.span(node)))

@@ -65,11 +65,23 @@ def _refuse_iterable(frame: Frame, value: Value, node: ast.For) -> None:
     name = frame.text(node.iter)
     type = type_of(value)
     if isinstance(type, ArrayType):
-        frame.error(node.iter, "a `for` runs over range(), static_range() or a tuple, not over an array", f"for i in range({name}.shape[0]): value = {name}[i]")
+        frame.error(
+            node.iter,
+            "a `for` runs over range(), static_range() or a tuple, not over an array",
+            f"for i in range({name}.shape[0]): value = {name}[i]",
+        )
     elif isinstance(type, PointerType):
-        frame.error(node.iter, "a `for` runs over range(), static_range() or a tuple, not over a pointer", f"for i in range(n): value = {name}[i]")
+        frame.error(
+            node.iter,
+            "a `for` runs over range(), static_range() or a tuple, not over a pointer",
+            f"for i in range(n): value = {name}[i]",
+        )
     elif isinstance(type, ScalarType | WeakType):
-        frame.error(node.iter, f"a `for` runs over range(), static_range() or a tuple, and this is {describe(type)}", f"range({name})")
+        frame.error(
+            node.iter,
+            f"a `for` runs over range(), static_range() or a tuple, and this is {describe(type)}",
+            f"range({name})",
+        )
     else:
         frame.error(node.iter, "a `for` runs over range(), static_range() or a tuple")
 
@@ -130,10 +142,11 @@ def _range_variable(frame: Frame, node: ast.For, value: Range) -> ir.Local | Non
 
 
 def _range_parts(frame: Frame, node: ast.For, value: Range, type: object) -> tuple[ir.Expr, ir.Expr, ir.Expr] | None:
-    assert isinstance(type, ScalarType) and isinstance(node.iter, ast.Call)
+    assert isinstance(type, ScalarType)
+    assert isinstance(node.iter, ast.Call)
     arguments = node.iter.args
     places = [node.iter, *arguments, node.iter] if len(arguments) == 1 else [*arguments, node.iter][:3]
-    parts = []
+    parts: list[ir.Expr | None] = []
     for part, place in zip((value.start, value.stop, value.step), places, strict=True):
         own = scalar_type(part)
         if own is not None and not convert.converts(own, type):
@@ -154,7 +167,9 @@ def _runs_at_least_once(value: Range) -> bool:
 def _for_tuple(frame: Frame, node: ast.For, parts: tuple[Value, ...], block: Body) -> None:
     frame.session.copies += len(parts)
     if frame.session.copies > LARGEST_COPIES:
-        frame.error(node.iter, f"unrolled loops would make more than {LARGEST_COPIES} copies of their bodies", "write range()")
+        frame.error(
+            node.iter, f"unrolled loops would make more than {LARGEST_COPIES} copies of their bodies", "write range()"
+        )
         return
     loop = Loop()
     frame.loops.append(loop)

@@ -68,14 +68,17 @@ def scalar_as(frame: Frame, value: Value, type: ScalarType, node: ast.expr) -> i
 
 
 def converted(frame: Frame, value: Value, type: Type, node: ast.expr, what: str) -> ir.Expr | None:
-    """A value as what is stored, passed or returned: only conversions that need no cast. ``what`` takes it, in an error."""
+    """A value as what is stored, passed or returned, converted where that needs no cast; ``what`` takes it."""
     match value, type:
         case Poison(), _:
             return None
-        case (Weak() | WeakUnknown() | WeakChoice()), ScalarType():
+        case ((Weak() | WeakUnknown() | WeakChoice()), ScalarType()):
             return frame.literal(value, type, node)
         case Tuple(elements), TupleType(types) if len(elements) == len(types):
-            parts = [converted(frame, e, t, _part(node, i), what) for i, (e, t) in enumerate(zip(elements, types, strict=True))]
+            parts = [
+                converted(frame, e, t, _part(node, i), what)
+                for i, (e, t) in enumerate(zip(elements, types, strict=True))
+            ]
             if None in parts:
                 return None
             return ir.TupleExpr(tuple(p for p in parts if p is not None), type, frame.span(node))

@@ -8,7 +8,6 @@ from types import ModuleType
 
 from kdsl.frontend.captures import has_attributes
 from kdsl.frontend.frame import Frame, describe_object
-from kdsl.frontend.operators import BinaryOp
 from kdsl.frontend.values import (
     POISON,
     Poison,
@@ -36,7 +35,9 @@ def subscript(frame: Frame, node: ast.Subscript) -> Value:
         case _ if _is_tuple(base):
             return _tuple_element(frame, base, node)
         case Static(object):
-            return frame.error(node.value, f"{describe_object(object, frame.text(node.value))} cannot be indexed", _static_hint(object))
+            return frame.error(
+                node.value, f"{describe_object(object, frame.text(node.value))} cannot be indexed", _static_hint(object)
+            )
     address = element_address(frame, base, node)
     if address is None:
         return POISON
@@ -74,7 +75,9 @@ def _tuple_element(frame: Frame, base: Value, node: ast.Subscript) -> Value:
         return frame.error(node.slice, "a kernel has no slices", "take each element: t[0], t[1]")
     index = constant_int(frame.value(node.slice))
     if index is None:
-        return frame.error(node.slice, "a tuple is indexed with a constant", "local.array(n, dtype) is indexed at run time")
+        return frame.error(
+            node.slice, "a tuple is indexed with a constant", "local.array(n, dtype) is indexed at run time"
+        )
     if not -len(types) <= index < len(types):
         return frame.error(node.slice, f"index {index} is out of range: the tuple has {_elements(len(types))}")
     if isinstance(base, Tuple):
@@ -136,10 +139,12 @@ def address_of(
     if len(values) != ndim:
         dimensions = "1 dimension" if ndim == 1 else f"{ndim} dimensions"
         name = frame.text(base_node)
-        indices = ", ".join("ijkl"[:ndim])
-        frame.error(node, f"`{name}` has {dimensions}, and this is {_count(len(values))}", f"write {name}[{indices}]")
+        spelled = ", ".join("ijkl"[:ndim])
+        frame.error(node, f"`{name}` has {dimensions}, and this is {_count(len(values))}", f"write {name}[{spelled}]")
         return None
-    indices = [_index(frame, v, p, type, axis, base_node) for axis, (v, p) in enumerate(zip(values, places, strict=True))]
+    indices = [
+        _index(frame, v, p, type, axis, base_node) for axis, (v, p) in enumerate(zip(values, places, strict=True))
+    ]
     if None in indices:
         return None
     pointer = PointerType(type.element, type.space)
@@ -167,10 +172,14 @@ def _index(
         name = frame.text(base_node)
         if number < 0:
             end = f"{base.shape[axis]}" if base.shape else f"{name}.shape[{axis}]"
-            frame.error(node, f"a negative index does not count from the end: `{name}` would be read before its start", f"write {name}[{end} - {-number}]" if base.ndim == 1 else f"write {end} - {-number}")  # fmt: skip
+            message = f"a negative index does not count from the end: `{name}` would be read before its start"
+            counted = f"{end} - {-number}"
+            frame.error(node, message, f"write {name}[{counted}]" if base.ndim == 1 else f"write {counted}")
             return None
         if base.shape is not None and number >= base.shape[axis]:
-            frame.error(node, f"index {number} is out of range: `{name}` has extent {base.shape[axis]} along axis {axis}")
+            frame.error(
+                node, f"index {number} is out of range: `{name}` has extent {base.shape[axis]} along axis {axis}"
+            )
             return None
     if isinstance(value, Poison):
         return None
@@ -196,12 +205,20 @@ def attribute(frame: Frame, node: ast.Attribute) -> Value:
         found = array_attribute(frame, owner.expr, type, node.attr, node)
         if found is not None:
             return found
-        return frame.error(node, f"an array has no attribute `{node.attr}` in a kernel", "it has shape, size, ndim and dtype")
+        return frame.error(
+            node, f"an array has no attribute `{node.attr}` in a kernel", "it has shape, size, ndim and dtype"
+        )
     name = frame.text(node.value)
     if isinstance(type, PointerType):
-        hint = "pass the length as a parameter, or declare it as Array[T, ndim]" if node.attr in ("shape", "size", "ndim") else None
+        hint = (
+            "pass the length as a parameter, or declare it as Array[T, ndim]"
+            if node.attr in ("shape", "size", "ndim")
+            else None
+        )
         return frame.error(node, f"`{name}` is a Ptr, which has no attribute `{node.attr}`", hint)
-    return frame.error(node, f"`{name}` is {describe(type) if type else 'no object'}, which has no attribute `{node.attr}`")
+    return frame.error(
+        node, f"`{name}` is {describe(type) if type else 'no object'}, which has no attribute `{node.attr}`"
+    )
 
 
 def _static_attribute(frame: Frame, owner: object, node: ast.Attribute) -> Value:
@@ -209,9 +226,7 @@ def _static_attribute(frame: Frame, owner: object, node: ast.Attribute) -> Value
     if isinstance(owner, enum.Enum) and node.attr == "value":
         return frame.host(owner.value, node)
     if not has_attributes(owner):
-        return frame.error(
-            node, f"{describe_object(owner, name)} has no attributes in a kernel", _static_hint(owner)
-        )
+        return frame.error(node, f"{describe_object(owner, name)} has no attributes in a kernel", _static_hint(owner))
     try:
         value = frame.session.captures.attribute(owner, node.attr)
     except (AttributeError, ImportError):
@@ -260,7 +275,7 @@ def _size(frame: Frame, array: ir.Expr, type: ArrayType, node: ast.expr) -> Valu
     index = type.index or I32
     product = extents[0].expr  # type: ignore[union-attr]
     for e in extents[1:]:
-        product = ir.Binary(BinaryOp.MUL, product, e.expr, index, frame.span(node))  # type: ignore[union-attr]
+        product = ir.Binary(ir.BinaryOp.MUL, product, e.expr, index, frame.span(node))  # type: ignore[union-attr]
     return Runtime(product)
 
 
@@ -270,7 +285,9 @@ def array_of(
     """A new shared or local array; one for each place in the source, function instance and element type."""
     type = ArrayType(element, len(shape), space, shape)
     arrays = frame.session.arrays
-    uid = arrays.setdefault((frame.scope.node, node.lineno, node.col_offset, type), frame.session.first_array + len(arrays) + 1)
+    uid = arrays.setdefault(
+        (frame.scope.node, node.lineno, node.col_offset, type), frame.session.first_array + len(arrays) + 1
+    )
     if space is Space.SHARED:
         return Runtime(ir.SharedArray(uid, name, type, frame.span(node)))
     return Runtime(ir.LocalArray(uid, name, type, frame.span(node)))

@@ -97,7 +97,9 @@ class Scope:
     @cached_property
     def components(self) -> list[list[str]]:
         """The variables in groups that depend on each other in a circle, each group after those it depends on."""
-        reads = {name: {r for b in found for r in b.reads if r in self.bindings} for name, found in self.bindings.items()}
+        reads = {
+            name: {r for b in found for r in b.reads if r in self.bindings} for name, found in self.bindings.items()
+        }
         return list(_components(reads))
 
 
@@ -275,7 +277,7 @@ def _components(graph: dict[str, set[str]]) -> Iterator[list[str]]:
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[name])
                 if low[name] == number[name]:
-                    members = []
+                    members: list[str] = []
                     while name not in members[-1:]:
                         members.append(stack.pop())
                     on_stack.difference_update(members)

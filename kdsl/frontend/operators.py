@@ -68,7 +68,12 @@ FOLDED: dict[BinaryOp, Callable[[int, int], int]] = {
 
 
 def binary(
-    frame: Frame, op: BinaryOp, left: Value, right: Value, node: ast.expr | ast.stmt, operands: tuple[ast.expr, ast.expr]
+    frame: Frame,
+    op: BinaryOp,
+    left: Value,
+    right: Value,
+    node: ast.expr | ast.stmt,
+    operands: tuple[ast.expr, ast.expr],
 ) -> Value:
     """``left op right``; ``operands`` are their places."""
     if isinstance(left, Poison) or isinstance(right, Poison):
@@ -103,7 +108,12 @@ def _bool_number(value: Value, other: Value) -> Value:
 
 
 def _weak_binary(
-    frame: Frame, op: BinaryOp, left: Value, right: Value, node: ast.expr | ast.stmt, operands: tuple[ast.expr, ast.expr]
+    frame: Frame,
+    op: BinaryOp,
+    left: Value,
+    right: Value,
+    node: ast.expr | ast.stmt,
+    operands: tuple[ast.expr, ast.expr],
 ) -> Value:
     assert isinstance(left, Weak | WeakUnknown | WeakChoice)
     assert isinstance(right, Weak | WeakUnknown | WeakChoice)
@@ -155,7 +165,12 @@ def _built(
 
 
 def _shift(
-    frame: Frame, op: BinaryOp, left: Value, right: Value, node: ast.expr | ast.stmt, operands: tuple[ast.expr, ast.expr]
+    frame: Frame,
+    op: BinaryOp,
+    left: Value,
+    right: Value,
+    node: ast.expr | ast.stmt,
+    operands: tuple[ast.expr, ast.expr],
 ) -> Value:
     """A shift has its left operand's type (widened, as in C); the amount may be any int."""
     for value, place in zip((left, right), operands, strict=True):

@@ -1,7 +1,7 @@
 """`print`, with f-strings and format specifications, as a format of vprintf's.
 
-Floats print as ``%f`` where no specification says otherwise; constants print as Python prints them. What vprintf cannot do
-(centring, fill characters, thousands separators, binary) is refused.
+Floats print as ``%f`` where no specification says otherwise; constants print as Python prints them. What vprintf cannot
+do (centring, fill characters, thousands separators, binary) is refused.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from kdsl.ir import nodes as ir
 from kdsl.lang.types import F64, I32, I64, U32, U64, Kind, PointerType, ScalarType
 
 SPECIFICATION = re.compile(
-    r"(?P<align>[<>])?(?P<sign>[-+ ])?(?P<alternate>#)?(?P<zero>0)?(?P<width>\d+)?(?:\.(?P<precision>\d+))?(?P<type>[a-zA-Z])?"
+    r"(?P<align>[<>])?(?P<sign>[-+ ])?(?P<alternate>#)?(?P<zero>0)?"
+    r"(?P<width>\d+)?(?:\.(?P<precision>\d+))?(?P<type>[a-zA-Z])?"
 )
-FLOAT_TYPES = "feEgGF"
+FLOAT_TYPES = ("f", "F", "e", "E", "g", "G")
 
 
 @dataclass
@@ -44,7 +45,9 @@ def print_(frame: Frame, node: ast.Call) -> Value:
     separator, end = " ", "\n"
     for keyword in node.keywords:
         if keyword.arg not in ("sep", "end"):
-            return frame.error(keyword, f"print() takes no `{keyword.arg}` in a kernel", "it prints to the standard output")
+            return frame.error(
+                keyword, f"print() takes no `{keyword.arg}` in a kernel", "it prints to the standard output"
+            )
         text = constant_text(frame, keyword.value)
         if text is None:
             return POISON
@@ -63,7 +66,10 @@ def print_(frame: Frame, node: ast.Call) -> Value:
 
 def _print_value(frame: Frame, format: Format, node: ast.expr) -> bool:
     if isinstance(node, ast.JoinedStr):
-        return all([_print_part(frame, format, part) for part in node.values])
+        ok = True
+        for part in node.values:
+            ok &= _print_part(frame, format, part)
+        return ok
     return _formatted(frame, format, frame.value(node), "", node, node)
 
 
@@ -84,9 +90,7 @@ def _print_part(frame: Frame, format: Format, part: ast.expr) -> bool:
     return _formatted(frame, format, frame.value(part.value), specification, part.value, part.value)
 
 
-def _formatted(
-    frame: Frame, format: Format, value: Value, specification: str, node: ast.expr, place: ast.expr
-) -> bool:
+def _formatted(frame: Frame, format: Format, value: Value, specification: str, node: ast.expr, place: ast.expr) -> bool:
     match value:
         case Poison():
             return False
@@ -131,74 +135,75 @@ def _constant(frame: Frame, format: Format, value: Value, specification: str, no
 
 
 def _runtime(frame: Frame, format: Format, expr: ir.Expr, specification: str, node: ast.expr) -> bool:
-    conversion, promoted = _conversion(frame, expr.type, specification, node) or (None, None)
-    if conversion is None:
+    type = expr.type
+    assert isinstance(type, ScalarType | PointerType)
+    try:
+        conversion, promoted = _conversion(type, specification)
+    except NoFormat as error:
+        hint = error.hint.format(text=frame.text(node)) if error.hint else None
+        frame.error(node, str(error), hint)
         return False
     format.text += conversion
-    if isinstance(promoted, ScalarType):
-        expr = cast(expr, promoted, frame.span(node))
-    format.arguments.append(expr)
+    format.arguments.append(expr if promoted is None else cast(expr, promoted, frame.span(node)))
     return True
 
 
-def _conversion(
-    frame: Frame, type: object, specification: str, node: ast.expr
-) -> tuple[str, ScalarType | None] | None:
-    """vprintf's conversion for a value of a type, and the type that it is passed as; None (reported) if there is none."""
+class NoFormat(Exception):
+    """vprintf cannot print a value as a specification says."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def _conversion(type: ScalarType | PointerType, specification: str) -> tuple[str, ScalarType | None]:
+    """vprintf's conversion for a value of a type, and the type that it is passed as (None: its own)."""
     if isinstance(type, PointerType):
-        return ("%p", None) if not specification else _refused(frame, specification, "a pointer", node)
-    assert isinstance(type, ScalarType)
+        if specification:
+            raise NoFormat(f"vprintf has no format `{specification}` for a pointer")
+        return "%p", None
+    if type.kind is Kind.BOOL and not specification:
+        return "%s", None
     found = SPECIFICATION.fullmatch(specification)
-    if found is None:
-        return _refused(frame, specification, str(type), node)
-    kind = found["type"] or ""
-    flags = ("-" if found["align"] == "<" else "") + (found["sign"] or "").strip("-") + (found["alternate"] or "")
-    flags += (found["zero"] or "") if found["align"] != "<" else ""
-    width = found["width"] or ""
-    if type.kind is Kind.BOOL:
-        if not specification:
-            return "%s", None
-        return _integer(frame, I32, flags, width, found["precision"], kind, specification, node) if kind else _refused(frame, specification, "a bool", node)
-    if type.is_float or kind in tuple(FLOAT_TYPES):
-        return _float(frame, type, flags, width, found["precision"], kind, specification, node)
-    return _integer(frame, type, flags, width, found["precision"], kind, specification, node)
+    if found is None or (type.kind is Kind.BOOL and not found["type"]):
+        raise NoFormat(f"vprintf has no format `{specification}` for {type}")
+    if type.is_float or (found["type"] or "") in FLOAT_TYPES:
+        return _float(found, type), F64
+    return _integer(found, I32 if type.kind is Kind.BOOL else type)
 
 
-def _float(
-    frame: Frame, type: ScalarType, flags: str, width: str, precision: str | None, kind: str, specification: str, node: ast.expr
-) -> tuple[str, ScalarType | None] | None:
-    if kind not in (*FLOAT_TYPES, ""):
-        return _refused(frame, specification, str(type), node)
+def _flags(found: re.Match[str]) -> str:
+    """Flags and width as vprintf writes them; it aligns to the right by itself."""
+    left = found["align"] == "<"
+    flags = ("-" if left else "") + (found["sign"] or "").strip("-") + (found["alternate"] or "")
+    return f"{flags}{'' if left else found['zero'] or ''}{found['width'] or ''}"
+
+
+def _float(found: re.Match[str], type: ScalarType) -> str:
+    kind, precision = found["type"] or "", found["precision"]
+    if kind and kind not in FLOAT_TYPES:
+        raise NoFormat(f"vprintf has no format `{found[0]}` for {type}")
     if not kind and precision is not None:
         # Python's general format, which prints 1.0 where %g prints 1.
-        frame.error(node, f"`{specification}` is no format of vprintf's", f"write .{precision}g or .{precision}f")
-        return None
-    return f"%{flags}{width}{'.' + precision if precision is not None else ''}{kind or 'f'}", F64
+        raise NoFormat(f"`{found[0]}` is no format of vprintf's", f"write .{precision}g or .{precision}f")
+    return f"%{_flags(found)}{'.' + precision if precision is not None else ''}{kind or 'f'}"
 
 
-def _integer(
-    frame: Frame, type: ScalarType, flags: str, width: str, precision: str | None, kind: str, specification: str, node: ast.expr
-) -> tuple[str, ScalarType | None] | None:
-    if kind not in ("", "d", "x", "X", "o") or precision is not None:
-        return _refused(frame, specification, str(type), node)
-    if kind in ("x", "X", "o"):
-        if type.is_signed:
-            # Python prints the sign of a negative number, vprintf its two's complement.
-            unsigned = f"u{max(type.bits, 32)}"
-            frame.error(node, f"`{specification}` takes unsigned ints on the device, and this is {type}", f"cast it: {unsigned}({frame.text(node)})")
-            return None
-        if "#" in flags and kind == "o":
-            return _refused(frame, specification, str(type), node)
-    elif "#" in flags:
-        return _refused(frame, specification, str(type), node)
+def _integer(found: re.Match[str], type: ScalarType) -> tuple[str, ScalarType]:
+    kind = found["type"] or "d"
+    is_plain = kind == "d" and not found["alternate"]
+    # Python writes 0o17 where %#o writes 017.
+    is_based = kind in ("x", "X") or (kind == "o" and not found["alternate"])
+    if found["precision"] is not None or not (is_plain or is_based):
+        raise NoFormat(f"vprintf has no format `{found[0]}` for {type}")
     wide = type.bits == 64
+    if not is_plain and type.is_signed:
+        # Python prints the sign of a negative number, vprintf its two's complement.
+        message = f"`{found[0]}` takes unsigned ints on the device, and this is {type}"
+        raise NoFormat(message, f"cast it: {U64 if wide else U32}({{text}})")
     passed = (I64 if wide else I32) if type.is_signed else (U64 if wide else U32)
-    letter = kind if kind in ("x", "X", "o") else "d" if type.is_signed else "u"
-    return f"%{flags}{width}{'ll' if wide else ''}{letter}", passed
-
-
-def _refused(frame: Frame, specification: str, what: str, node: ast.expr) -> None:
-    frame.error(node, f"vprintf has no format `{specification}` for {what}")
+    letter = "u" if is_plain and not type.is_signed else kind
+    return f"%{_flags(found)}{'ll' if wide else ''}{letter}", passed
 
 
 def constant_text(frame: Frame, node: ast.expr) -> str | None:

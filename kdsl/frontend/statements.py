@@ -114,7 +114,11 @@ def _if(frame: Frame, node: ast.If) -> None:
         frame.bound = asked.when_false
         orelse = arm.orelse
     if len(arms) > LONGEST_CHAIN:
-        frame.error(frame.file.first_line(node), f"more than {LONGEST_CHAIN} elifs", "look the value up in an array, or split the chain")
+        frame.error(
+            frame.file.first_line(node),
+            f"more than {LONGEST_CHAIN} elifs",
+            "look the value up in an array, or split the chain",
+        )
     rest = block(frame, orelse)
     frame.bound &= after
     for asked, body, arm in reversed(arms):
@@ -128,7 +132,9 @@ def _return(frame: Frame, node: ast.Return) -> None:
     type = frame.types.get(RETURN)
     if node.value is None or (isinstance(node.value, ast.Constant) and node.value.value is None):
         if type is not None and type != VOID:
-            frame.error(node, f"`{frame.name}` returns {type} elsewhere, and nothing here", "return a value, or none anywhere")
+            frame.error(
+                node, f"`{frame.name}` returns {type} elsewhere, and nothing here", "return a value, or none anywhere"
+            )
         frame.emit(ir.Return(None, frame.span(node)))
     elif frame.outermost:
         frame.value(node.value)
@@ -137,7 +143,11 @@ def _return(frame: Frame, node: ast.Return) -> None:
         value = frame.value(node.value)
         if type == VOID:
             if not isinstance(value, Poison):
-                frame.error(node, f"`{frame.name}` returns nothing elsewhere, and a value here", "return a value everywhere, or nowhere")
+                frame.error(
+                    node,
+                    f"`{frame.name}` returns nothing elsewhere, and a value here",
+                    "return a value everywhere, or nowhere",
+                )
         elif type is not None:
             expr = converted(frame, value, type, node.value, f"the result of `{frame.name}`")  # type: ignore[arg-type]
             if expr is not None:
@@ -167,4 +177,8 @@ def _define(frame: Frame, node: ast.FunctionDef) -> None:
     for decorator in node.decorator_list:
         frame.error(decorator, "a function inside of a kernel takes no decorators", "leave it out")
     if node.name not in frame.constants and len(frame.scope.bindings[node.name]) > 1:
-        frame.error(frame.file.first_line(node), f"`{node.name}` is bound more than once: a name for a function or type is bound once", "give each its own name")
+        frame.error(
+            frame.file.first_line(node),
+            f"`{node.name}` is bound more than once: a name for a function or type is bound once",
+            "give each its own name",
+        )

@@ -10,11 +10,11 @@ from kdsl.frontend.values import Poison
 Refusal = tuple[str, str | None]
 
 EXPRESSIONS: dict[type[ast.expr], Refusal] = {
-    ast.ListComp: ("a comprehension makes a list, and a kernel has none", "write a for loop; local.array(n, dtype) holds values"),
+    ast.ListComp: ("a comprehension makes a list, and a kernel has none", "write a for loop over a local.array"),
     ast.SetComp: ("a comprehension makes a set, and a kernel has none", "write a for loop"),
     ast.DictComp: ("a comprehension makes a dict, and a kernel has none", "write a for loop"),
     ast.GeneratorExp: ("a generator expression cannot run in a kernel", "write a for loop"),
-    ast.List: ("a kernel has no lists", "a tuple, (a, b), holds a fixed number of values; local.array(n, dtype) is indexed at run time"),
+    ast.List: ("a kernel has no lists", "write a tuple, (a, b), or local.array(n, dtype)"),
     ast.Dict: ("a kernel has no dicts", "use arrays, or a chain of if and elif"),
     ast.Set: ("a kernel has no sets", "compare with each value: x == 1 or x == 2"),
     ast.Await: ("await cannot run in a kernel", None),
@@ -26,7 +26,7 @@ EXPRESSIONS: dict[type[ast.expr], Refusal] = {
 }  # fmt: skip
 STATEMENTS: dict[type[ast.stmt], Refusal] = {
     ast.ClassDef: ("a class cannot be defined in a kernel", "pass the values as parameters or tuples"),
-    ast.Try: ("a kernel cannot catch exceptions: there are none on the device", "test for the case with if; assert stops the kernel"),
+    ast.Try: ("a kernel cannot catch exceptions: there are none on the device", "test with if, or assert"),
     ast.Raise: ("a kernel cannot raise", "use assert, or store an error code in an array"),
     ast.With: ("`with` cannot run in a kernel", None),
     ast.AsyncWith: ("`async with` cannot run in a kernel", None),
@@ -34,8 +34,8 @@ STATEMENTS: dict[type[ast.stmt], Refusal] = {
     ast.AsyncFunctionDef: ("an async function cannot be defined in a kernel", "write a plain def"),
     ast.Import: ("a kernel cannot import", "import at the top of the file"),
     ast.ImportFrom: ("a kernel cannot import", "import at the top of the file"),
-    ast.Global: ("`global` cannot be used in a kernel: it cannot change the host's variables", "store the value in an array"),
-    ast.Nonlocal: ("`nonlocal` cannot be used in a kernel", "return the value, and assign it where the function is called"),
+    ast.Global: ("`global` cannot be used in a kernel: it cannot change the host's variables", "store it in an array"),
+    ast.Nonlocal: ("`nonlocal` cannot be used in a kernel", "return the value to the caller"),
     ast.Delete: ("`del` cannot be used in a kernel", "variables end with the function; leave it out"),
     ast.Match: ("`match` is not supported yet", "write if and elif"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What an expression can be while a kernel is checked: a value of the device, a literal without a type yet, or a Python object."""
+"""What an expression can be while a kernel is checked: a device value, a literal without a type, a Python object."""
 
 from __future__ import annotations
 

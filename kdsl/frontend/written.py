@@ -1,7 +1,7 @@
 """Through which parameters a function may write memory.
 
-A parameter whose pointer only serves to load, or is passed to a function that only loads through it, is not written; any
-other use of the pointer (a store, an atomic, a cast, a copy in a variable) counts as a write.
+A parameter whose pointer only serves to load, or is passed to a function that only loads through it, is not written;
+any other use of the pointer (a store, an atomic, a cast, a copy in a variable) counts as a write.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ def _visit(
         case ir.Call(function=name, arguments=arguments):
             callee = callees.get(name)
             for i, argument in enumerate(arguments):
-                reads_only = callee is not None and callee.written is not None and callee.parameters[i].uid not in callee.written
+                reads_only = (
+                    callee is not None and callee.written is not None and callee.parameters[i].uid not in callee.written
+                )
                 match argument:
                     case ir.Read() if reads_only:
                         pass
@@ -62,7 +64,7 @@ def _visit(
 
 
 def _children(node: Any) -> Iterator[Any]:
-    for name in _child_fields(type(node)):
+    for name in _child_fields(type(node)):  # type: ignore[arg-type]
         value = getattr(node, name)
         if isinstance(value, tuple):
             yield from _flat(value)
@@ -79,13 +81,26 @@ def _flat(values: tuple[Any, ...]) -> Iterator[Any]:
 
 
 NOT_CHILDREN = frozenset(
-    {"span", "type", "local", "target", "op", "function", "intrinsic", "parameters", "bound", "constants", "format", "message"}
+    {
+        "span",
+        "type",
+        "local",
+        "target",
+        "op",
+        "function",
+        "intrinsic",
+        "parameters",
+        "bound",
+        "constants",
+        "format",
+        "message",
+    }
     | {"value_type", "index", "axis", "uid", "name"}
 )
 
 
 @cache
-def _child_fields(kind: type) -> tuple[str, ...]:
+def _child_fields(kind: Any) -> tuple[str, ...]:
     """The fields of a node that hold nodes."""
     if kind is ir.Const:
         return ()
