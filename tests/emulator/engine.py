@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from kdsl.backend import Launch
+from kdsl.backend import Backend, Launch
 from kdsl.emulator import Emulator
 
 HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -47,13 +48,14 @@ def element(address: str, parameter: str, index: str = "%r4", size: int = 4) -> 
 
 @dataclass
 class Machine:
-    """An emulator and what kernels printed on it."""
+    """A device, the emulator unless another one is given, and what kernels printed on the emulator."""
 
     step_limit: int = 200_000
     output: io.StringIO = field(default_factory=io.StringIO)
+    device: Backend | None = None
 
     def __post_init__(self) -> None:
-        self.emulator = Emulator(step_limit=self.step_limit, stdout=self.output)
+        self.emulator: Any = self.device or Emulator(step_limit=self.step_limit, stdout=self.output)
 
     def upload(self, array: np.ndarray[Any, Any]) -> int:
         address = self.emulator.alloc(array.nbytes)
@@ -84,8 +86,14 @@ class Machine:
             packed += bytes(-len(packed) % len(raw)) + raw
         as3 = [(v, 1, 1) if isinstance(v, int) else v for v in (grid, block)]
         self.emulator.launch(function, Launch(as3[0], as3[1], shared), packed)
+        self.emulator.synchronize()
         return [self.download(address, like) for address, like in uploaded]
 
 
-def run(ptx: str, grid: Any, block: Any, *arguments: Any, shared: int = 0) -> list[np.ndarray[Any, Any]]:
+def emulate(ptx: str, grid: Any, block: Any, *arguments: Any, shared: int = 0) -> list[np.ndarray[Any, Any]]:
+    """As `Machine.run`, on an emulator of its own."""
     return Machine().run(ptx, grid, block, *arguments, shared=shared)
+
+
+Run = Callable[..., list[np.ndarray[Any, Any]]]
+"""`emulate`, or the same on a GPU: the fixture ``run``."""

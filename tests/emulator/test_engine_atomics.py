@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.emulator.engine import LINEAR, Machine, element, kernel, run
+from tests.emulator.engine import LINEAR, Machine, Run, element, emulate, kernel
 
 M32, M64 = 2**32, 2**64
 
@@ -88,7 +88,7 @@ def test_each_operation(operation: str, places: int, space: str) -> None:
         where = (where % n).astype(np.int32)
     expected = initial.copy()
     olds = one_by_one(CASES[operation], expected, where.tolist(), b.tolist(), c.tolist())
-    memory, *_, out = run(ptx, 1, n, initial, where, b, c, np.zeros(n, dtype))
+    memory, *_, out = emulate(ptx, 1, n, initial, where, b, c, np.zeros(n, dtype))
     assert out.tolist() == olds
     assert memory.tolist() == expected.tolist()
 
@@ -113,7 +113,7 @@ def test_each_float_sum_is_rounded(kind: str, places: int) -> None:
     )
     body += element("%rd4", "out", size=size)
     body += f"atom.global.add{noftz}.{kind} {reg}21, [%rd3], {reg}20; st.global.b{8 * size} [%rd4], {reg}21; ret;"
-    memory, _, _, out = run(
+    memory, _, _, out = emulate(
         kernel("u64 m, u64 w, u64 v, u64 out", body),
         2,
         n // 2,
@@ -129,7 +129,7 @@ def test_each_float_sum_is_rounded(kind: str, places: int) -> None:
     np.testing.assert_array_equal(memory, expected)
 
 
-def test_float_sums_flush_subnormals_on_global_memory_only() -> None:
+def test_float_sums_flush_subnormals_on_global_memory_only(run: Run) -> None:
     tiny = np.uint32(0x00000001).view(np.float32)
     body = (
         "ld.param.u64 %rd1, [m]; ld.global.f32 %r5, [%rd1]; st.shared.f32 [tile], %r5; atom.shared.add.f32 %r6, [tile], %r5;"
@@ -143,13 +143,13 @@ def test_float_sums_flush_subnormals_on_global_memory_only() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 64])
-def test_a_float_sum_that_is_no_number_is_the_canonical_one(n: int) -> None:
+def test_a_float_sum_that_is_no_number_is_the_canonical_one(n: int, run: Run) -> None:
     body = "ld.param.u64 %rd1, [m]; atom.global.add.f32 %r8, [%rd1], 0fFF800000; ret;"
     (out,) = run(kernel("u64 m", body), 1, n, np.array([np.inf], np.float32))
     assert out.view(np.uint32)[0] == 0x7FFFFFFF
 
 
-def test_pairs_of_halves() -> None:
+def test_pairs_of_halves(run: Run) -> None:
     n = 96
     values = np.arange(2 * n).astype(np.float16).reshape(n, 2)
     body = LINEAR + element("%rd2", "v") + "ld.global.b32 %r20, [%rd2]; ld.param.u64 %rd3, [m]; and.b32 %r5, %r4, 1;"
@@ -162,7 +162,7 @@ def test_pairs_of_halves() -> None:
 
 
 @pytest.mark.parametrize("mnemonic", ["red.global.add.u32", "atom.acq_rel.sys.global.add.u32 %r9,", "atom.add.u32 _,"])
-def test_a_counter_of_all_threads(mnemonic: str) -> None:
+def test_a_counter_of_all_threads(mnemonic: str, run: Run) -> None:
     ptx = kernel("u64 m", f"ld.param.u64 %rd1, [m]; {mnemonic} [%rd1+4], 3; ret;")
     (out,) = run(ptx, 1000, 256, np.zeros(2, np.uint32))
     assert out.tolist() == [0, 3 * 256_000]
@@ -174,7 +174,7 @@ def test_a_histogram_with_heavy_collisions_is_fast() -> None:
     body = LINEAR + element("%rd1", "d") + "ld.global.u32 %r10, [%rd1];" + element("%rd2", "h", "%r10")
     body += element("%rd3", "out") + "atom.global.add.u32 %r11, [%rd2], 1; st.global.u32 [%rd3], %r11; ret;"
     start = time.perf_counter()
-    _, histogram, order = run(
+    _, histogram, order = emulate(
         kernel("u64 d, u64 h, u64 out", body), 1024, 256, data, np.zeros(8, np.uint32), np.zeros(1 << 18, np.uint32)
     )
     seconds = time.perf_counter() - start
@@ -195,7 +195,7 @@ $TRY: atom.acquire.gpu.global.cas.b32 %r20, [%rd1], 0, 1;
 
 
 @pytest.mark.parametrize(("grid", "block"), [(1, 64), (40, 4), (3, 33)])
-def test_a_spin_lock_lets_one_thread_in_at_a_time(grid: int, block: int) -> None:
+def test_a_spin_lock_lets_one_thread_in_at_a_time(grid: int, block: int, run: Run) -> None:
     """Winners leave the loop upwards, so the losers would run for ever if the lowest program counter always went first."""
     (out,) = run(kernel("u64 m", "ld.param.u64 %rd1, [m];" + LOCK), grid, block, np.zeros(2, np.uint32))
     want = 0

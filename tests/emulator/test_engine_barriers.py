@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kdsl.backend import SynchronizationError
-from tests.emulator.engine import LINEAR, Machine, element, kernel, run
+from tests.emulator.engine import LINEAR, Machine, Run, element, kernel
 
 
 def stuck(ptx: str, grid: int, block: int, *arguments: object) -> str:
@@ -15,7 +15,7 @@ def stuck(ptx: str, grid: int, block: int, *arguments: object) -> str:
     return str(caught.value)
 
 
-def test_blocks_pass_a_barrier_a_different_number_of_times() -> None:
+def test_blocks_pass_a_barrier_a_different_number_of_times(run: Run) -> None:
     """Block b rotates its values through shared memory b + 1 times."""
     ptx = kernel(
         "u64 a",
@@ -32,7 +32,7 @@ def test_blocks_pass_a_barrier_a_different_number_of_times() -> None:
     np.testing.assert_array_equal(out, want.reshape(-1))
 
 
-def test_exited_threads_do_not_hold_a_barrier() -> None:
+def test_exited_threads_do_not_hold_a_barrier(run: Run) -> None:
     ptx = kernel(
         "u64 a",
         LINEAR + element("%rd1", "a")
@@ -47,7 +47,7 @@ def test_exited_threads_do_not_hold_a_barrier() -> None:
 
 
 @pytest.mark.parametrize(("operation", "want"), [("popc", [0, 33, 66]), ("and", [0, 0, 1]), ("or", [0, 1, 1])])
-def test_reductions(operation: str, want: list[int]) -> None:
+def test_reductions(operation: str, want: list[int], run: Run) -> None:
     """In block 0 no predicate holds, in block 1 that of the even threads, in block 2 all."""
     result = "bar.red.popc.u32 %r6, 0, %p1;" if operation == "popc" else (
         f"bar.red.{operation}.pred %p2, 0, %p1; selp.u32 %r6, 1, 0, %p2;"
@@ -63,7 +63,7 @@ def test_reductions(operation: str, want: list[int]) -> None:
     np.testing.assert_array_equal(out, np.repeat(want, 66))
 
 
-def test_named_barriers_of_two_groups() -> None:
+def test_named_barriers_of_two_groups(run: Run) -> None:
     """Warps 0 and 1 meet at barrier 1, warps 2 and 3 at barrier 2; producers only arrive at barrier 3."""
     ptx = kernel(
         "u64 a",
@@ -100,7 +100,7 @@ def test_divergent_barriers_name_both_lines() -> None:
     )
 
 
-def test_different_barriers_are_right_when_whole_blocks_take_them() -> None:
+def test_different_barriers_are_right_when_whole_blocks_take_them(run: Run) -> None:
     body = LINEAR + DIVERGENT.replace("setp.lt.u32 %p1, %r1, 10", "setp.lt.u32 %p1, %r2, 1")
     run(kernel("", body), 4, 64)
 

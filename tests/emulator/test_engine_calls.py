@@ -11,7 +11,7 @@ import pytest
 
 from kdsl.backend import DeviceAssertionError, DeviceError
 from kdsl.emulator import Emulator
-from tests.emulator.engine import HEADER, LINEAR, REGISTERS, Machine, element, kernel, run
+from tests.emulator.engine import HEADER, LINEAR, REGISTERS, Machine, Run, element, emulate, kernel
 
 FIBONACCI = f"""
 .func (.param .b32 func_retval0) fib(.param .b32 fib_param_0)
@@ -47,7 +47,7 @@ $END:
 """
 
 
-def test_recursion_of_a_different_depth_in_each_lane() -> None:
+def test_recursion_of_a_different_depth_in_each_lane(run: Run) -> None:
     body = LINEAR + (
         "and.b32 %r10, %r4, 15; { .param .b32 param0; st.param.b32 [param0], %r10; .param .b32 retval0;"
         "call.uni (retval0), fib, (param0); ld.param.b32 %r11, [retval0]; }"
@@ -60,7 +60,7 @@ def test_recursion_of_a_different_depth_in_each_lane() -> None:
     assert out.tolist() == [fib[i % 16] for i in range(96)]
 
 
-def test_structs_by_value_and_results_in_several_parts() -> None:
+def test_structs_by_value_and_results_in_several_parts(run: Run) -> None:
     module = f"""
 .func (.param .align 8 .b8 func_retval0[16]) both(.param .align 8 .b8 both_param_0[16], .param .b32 both_param_1)
 {{{REGISTERS}
@@ -95,7 +95,7 @@ POINTED = "".join(
 )
 
 
-def test_calls_through_pointers() -> None:
+def test_calls_through_pointers(run: Run) -> None:
     module = POINTED + ".global .align 8 .u64 table[3] = {f0, f1, f2};"
     body = LINEAR + (
         "rem.u32 %r5, %r4, 3; mul.wide.u32 %rd2, %r5, 8; mov.u64 %rd3, table; add.s64 %rd3, %rd3, %rd2; ld.global.u64 %rd4, [%rd3];"
@@ -112,13 +112,13 @@ def test_calls_through_pointers() -> None:
 def test_a_call_of_what_is_no_function() -> None:
     body = "mov.u64 %rd4, 5; p : .callprototype () _ ();\n.loc 1 6 1\ncall %rd4, (), p;\nret;"
     with pytest.raises(DeviceError, match=r"k\.py:6: kernel k: call of address 0x5, which is no function \(block"):
-        run(kernel("", body), 1, 1)
+        emulate(kernel("", body), 1, 1)
 
 
 def test_endless_recursion_overflows_the_stack() -> None:
     module = f".func f() {{{REGISTERS}\n.loc 1 2 1\ncall.uni f, ();\nret; }}"
     with pytest.raises(DeviceError, match=r"k\.py:2: kernel k: stack overflow: 4096 calls deep"):
-        run(kernel("", "call.uni f, (); ret;", module=module), 1, 1)
+        emulate(kernel("", "call.uni f, (); ret;", module=module), 1, 1)
 
 
 def text(string: str) -> str:
@@ -230,7 +230,7 @@ def test_a_failed_assertion_names_everything() -> None:
         )
     )
     with pytest.raises(DeviceAssertionError) as caught:
-        run(kernel("", body, module=module), 2, 64)
+        emulate(kernel("", body, module=module), 2, 64)
     error = caught.value
     assert str(error) == ("vadd.py:17: kernel k: assertion failed in vadd: i < 70 (block (1, 0, 0), thread (6, 0, 0))")
     assert (error.file, error.line, error.block, error.thread) == ("vadd.py", 17, (1, 0, 0), (6, 0, 0))

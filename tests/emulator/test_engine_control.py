@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from kdsl.backend import DeviceError, LaunchTimeout
-from tests.emulator.engine import LINEAR, Machine, element, kernel, run
+from tests.emulator.engine import LINEAR, Machine, Run, element, emulate, kernel
 
 
-def test_vadd_with_a_guard() -> None:
+def test_vadd_with_a_guard(run: Run) -> None:
     ptx = kernel(
         "u64 a, u64 b, u64 c, u32 n",
         LINEAR
@@ -25,7 +25,7 @@ def test_vadd_with_a_guard() -> None:
 
 
 @pytest.mark.parametrize("block", [1, 32, 37, 1024])
-def test_collatz_steps_loop_a_different_number_of_times_in_each_lane(block: int) -> None:
+def test_collatz_steps_loop_a_different_number_of_times_in_each_lane(block: int, run: Run) -> None:
     ptx = kernel(
         "u64 out",
         LINEAR + "add.s32 %r10, %r4, 1; mov.u32 %r11, 0;"
@@ -48,7 +48,7 @@ def test_collatz_steps_loop_a_different_number_of_times_in_each_lane(block: int)
     assert out.tolist() == [steps(i + 1) for i in range(n)]
 
 
-def test_lanes_that_parted_keep_registers_that_only_some_of_them_change() -> None:
+def test_lanes_that_parted_keep_registers_that_only_some_of_them_change(run: Run) -> None:
     ptx = kernel(
         "u64 out",
         LINEAR + "mov.u32 %r10, 7; mul.lo.s32 %r11, %r4, 3; and.b32 %r12, %r4, 3;"
@@ -62,7 +62,7 @@ def test_lanes_that_parted_keep_registers_that_only_some_of_them_change() -> Non
     np.testing.assert_array_equal(out, np.where(i % 4 == 0, 100, 7) + 3 * i + np.where(i % 4 == 1, 1000, 0))
 
 
-def test_branch_table() -> None:
+def test_branch_table(run: Run) -> None:
     ptx = kernel(
         "u64 out",
         LINEAR + "rem.u32 %r5, %r4, 3; $T: .branchtargets $X, $Y, $X; brx.idx %r5, $T;"
@@ -76,10 +76,10 @@ def test_branch_table() -> None:
 def test_branch_table_out_of_range() -> None:
     ptx = kernel("", "mov.u32 %r5, 2; $T: .branchtargets $X, $X; .loc 1 4 1\nbrx.idx %r5, $T; $X: ret;")
     with pytest.raises(DeviceError, match=r"k\.py:4: kernel k: branch index 2 of 2 targets"):
-        run(ptx, 1, 1)
+        emulate(ptx, 1, 1)
 
 
-def test_guards_on_instructions_other_than_branches() -> None:
+def test_guards_on_instructions_other_than_branches(run: Run) -> None:
     ptx = kernel(
         "u64 out",
         LINEAR
@@ -91,7 +91,7 @@ def test_guards_on_instructions_other_than_branches() -> None:
     assert out.tolist() == [0, 99] * 32
 
 
-def test_scoped_registers_shadow_the_kernel_s_own() -> None:
+def test_scoped_registers_shadow_the_kernel_s_own(run: Run) -> None:
     ptx = kernel(
         "u64 out",
         "mov.u32 %r5, 1; { .reg .b32 %r5; .reg .b32 tmp; mov.u32 %r5, 7; add.u32 tmp, %r5, 1; mov.u32 %r6, tmp; }"
@@ -101,12 +101,8 @@ def test_scoped_registers_shadow_the_kernel_s_own() -> None:
     assert out.tolist() == [1, 8]
 
 
-def test_special_registers_of_three_dimensions() -> None:
-    names = [f"%{n}.{a}" for n in ("tid", "ntid", "ctaid", "nctaid") for a in "xyz"] + [
-        "%laneid",
-        "%warpid",
-        "%nwarpid",
-    ]
+def test_special_registers_of_three_dimensions(run: Run) -> None:
+    names = [f"%{n}.{a}" for n in ("tid", "ntid", "ctaid", "nctaid") for a in "xyz"] + ["%laneid"]
     names += ["%lanemask_eq", "%lanemask_lt", "%lanemask_le", "%lanemask_gt", "%lanemask_ge"]
     body = (
         "mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; mov.u32 %r3, %tid.z; mad.lo.u32 %r4, %r3, 4, %r2;"
@@ -123,8 +119,18 @@ def test_special_registers_of_three_dimensions() -> None:
         tid = (thread % 5, thread // 5 % 4, thread // 20)
         cta = (block_index % 2, block_index // 2 % 3, block_index // 6)
         masks = [1 << lane, (1 << lane) - 1, (2 << lane) - 1, 2**32 - (2 << lane), 2**32 - (1 << lane)]
-        want = [*tid, *block, *cta, *grid, lane, thread // 32, 2, *masks]
+        want = [*tid, *block, *cta, *grid, lane, *masks]
         assert out[block_index * 40 + thread].tolist() == want
+
+
+def test_the_warp_s_index_is_its_place_in_the_block() -> None:
+    """On hardware it is a place on the multiprocessor, and may change."""
+    body = LINEAR + element("%rd1", "out", size=8) + "mov.u32 %r5, %warpid; mov.u32 %r6, %nwarpid;"
+    (out,) = emulate(
+        kernel("u64 out", body + "st.global.v2.u32 [%rd1], {%r5, %r6}; ret;"), 2, 70, np.zeros((140, 2), np.uint32)
+    )
+    np.testing.assert_array_equal(out[:, 0], np.arange(140) % 70 // 32)
+    assert (out[:, 1] == 3).all()
 
 
 def test_an_endless_loop_names_its_line() -> None:
@@ -144,7 +150,7 @@ def test_an_endless_loop_names_its_line() -> None:
 def test_trap_names_its_line_block_and_thread() -> None:
     ptx = kernel("", LINEAR + "setp.ne.u32 %p1, %r4, 37; @%p1 bra $E;\n.loc 1 8 1\ntrap;\n$E: ret;")
     with pytest.raises(DeviceError) as caught:
-        run(ptx, 2, 32)
+        emulate(ptx, 2, 32)
     assert str(caught.value) == "k.py:8: kernel k: trap (block (1, 0, 0), thread (5, 0, 0))"
     assert (caught.value.block, caught.value.thread) == ((1, 0, 0), (5, 0, 0))
 

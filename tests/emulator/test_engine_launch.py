@@ -12,7 +12,7 @@ import pytest
 
 from kdsl.backend import Backend, DeviceError, Launch, LaunchTimeout
 from kdsl.emulator import Emulator
-from tests.emulator.engine import HEADER, LINEAR, Machine, element, kernel, run
+from tests.emulator.engine import HEADER, LINEAR, Machine, Run, element, emulate, kernel
 
 NOTHING = kernel("", "ret;")
 
@@ -57,26 +57,26 @@ def test_an_unknown_kernel_lists_the_kernels_there_are() -> None:
 )
 def test_limits_of_grid_and_block(grid: tuple[int, int, int], block: tuple[int, int, int], message: str) -> None:
     with pytest.raises(DeviceError) as caught:
-        run(NOTHING, grid, block)
+        emulate(NOTHING, grid, block)
     assert str(caught.value) == message
 
 
 def test_limits_of_shared_memory() -> None:
     use = "mov.u32 %r1, tile; mov.u32 %r2, dyn; ret;"
     module = ".shared .align 4 .b8 tile[{}]; .extern .shared .align 16 .b8 dyn[];"
-    run(kernel("", use, module=module.format(48 * 1024)), 1, 1, shared=179 * 1024)
+    emulate(kernel("", use, module=module.format(48 * 1024)), 1, 1, shared=179 * 1024)
     with pytest.raises(DeviceError, match="kernel k has 49156 bytes of static shared memory, at most 49152 fit"):
-        run(kernel("", use, module=module.format(48 * 1024 + 4)), 1, 1)
+        emulate(kernel("", use, module=module.format(48 * 1024 + 4)), 1, 1)
     with pytest.raises(DeviceError, match="kernel k has 233472 bytes of shared memory, sm_90 has 232448"):
-        run(kernel("", use, module=module.format(48 * 1024)), 1, 1, shared=180 * 1024)
+        emulate(kernel("", use, module=module.format(48 * 1024)), 1, 1, shared=180 * 1024)
 
 
 def test_too_short_a_parameter_buffer() -> None:
     with pytest.raises(DeviceError, match="kernel k takes 12 bytes of parameters, 8 were given"):
-        run(kernel("u64 a, u32 n", "ret;"), 1, 1, np.zeros(1))
+        emulate(kernel("u64 a, u32 n", "ret;"), 1, 1, np.zeros(1))
 
 
-def test_a_large_grid_of_small_blocks() -> None:
+def test_a_large_grid_of_small_blocks(run: Run) -> None:
     ptx = kernel("u64 out", LINEAR + element("%rd1", "out") + "st.global.u32 [%rd1], %r4; ret;")
     (out,) = run(ptx, (100_003, 1, 1), 3, np.zeros(300_009, np.uint32))
     np.testing.assert_array_equal(out, np.arange(300_009))
@@ -121,7 +121,7 @@ def test_control_c_ends_a_launch_and_leaves_the_emulator_usable() -> None:
 
 def test_registers_that_are_never_written_are_zero() -> None:
     """LLVM leaves registers of undefined values unwritten."""
-    (out,) = run(
+    (out,) = emulate(
         kernel("u64 a", "ld.param.u64 %rd1, [a]; st.global.u32 [%rd1], %r40; ret;"), 1, 1, np.ones(1, np.uint32)
     )
     assert out[0] == 0

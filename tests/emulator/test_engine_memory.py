@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kdsl.backend import Launch, MemoryFault
-from tests.emulator.engine import LINEAR, Machine, element, kernel, run
+from tests.emulator.engine import LINEAR, Machine, Run, element, kernel
 
 
 def fault(ptx: str, grid: int, block: int, *arguments: object, shared: int = 0) -> MemoryFault:
@@ -17,7 +17,7 @@ def fault(ptx: str, grid: int, block: int, *arguments: object, shared: int = 0) 
     return caught.value
 
 
-def test_vectors_bytes_and_sign_extension() -> None:
+def test_vectors_bytes_and_sign_extension(run: Run) -> None:
     ptx = kernel(
         "u64 a, u64 out",
         LINEAR + element("%rd1", "a", size=16) + element("%rd2", "out", size=32)
@@ -38,7 +38,7 @@ def test_vectors_bytes_and_sign_extension() -> None:
     np.testing.assert_array_equal(out[:, 7], top & 0xFF)
 
 
-def test_packs_unpacks_and_constants() -> None:
+def test_packs_unpacks_and_constants(run: Run) -> None:
     ptx = kernel(
         "u64 out",
         "ld.param.u64 %rd1, [out]; mov.u32 %r1, 0x11223344; mov.u32 %r2, -2; mov.b64 %rd2, {%r1, %r2};"
@@ -51,7 +51,7 @@ def test_packs_unpacks_and_constants() -> None:
     assert struct.unpack("<QHxxIfId", out.tobytes()) == (0xFFFFFFFE11223344, 0x1122, 0x33441122, 1.0, 5, 3.0)
 
 
-def test_initialised_variables_and_generic_addresses() -> None:
+def test_initialised_variables_and_generic_addresses(run: Run) -> None:
     module = """
     .global .align 4 .u32 table[3] = {10, 20, 30};
     .const .align 8 .b8 bytes[16] = {1, 2, 255, 4};
@@ -68,7 +68,7 @@ def test_initialised_variables_and_generic_addresses() -> None:
 
 
 @pytest.mark.parametrize(("block", "grid"), [(64, 1), (64, 7), (48, 600)])
-def test_shared_memory_reverses_each_block(block: int, grid: int) -> None:
+def test_shared_memory_reverses_each_block(block: int, grid: int, run: Run) -> None:
     ptx = kernel(
         "u64 a",
         LINEAR + element("%rd1", "a")
@@ -82,7 +82,7 @@ def test_shared_memory_reverses_each_block(block: int, grid: int) -> None:
     np.testing.assert_array_equal(out, a.reshape(grid, block)[:, ::-1].reshape(-1))
 
 
-def test_dynamic_shared_memory_and_its_size() -> None:
+def test_dynamic_shared_memory_and_its_size(run: Run) -> None:
     ptx = kernel(
         "u64 a",
         LINEAR + element("%rd1", "a")
@@ -95,7 +95,7 @@ def test_dynamic_shared_memory_and_its_size() -> None:
     np.testing.assert_array_equal(out, np.arange(64) + 256)
 
 
-def test_local_arrays_and_generic_pointers_to_mixed_spaces() -> None:
+def test_local_arrays_and_generic_pointers_to_mixed_spaces(run: Run) -> None:
     body = (
         ".local .align 16 .b8 depot[32];\n.reg .b64 %SP; .reg .b64 %SPL; mov.b64 %SPL, depot; cvta.local.u64 %SP, %SPL;"
         + LINEAR + element("%rd1", "a")
@@ -214,7 +214,7 @@ def test_uninitialised_shared_read_of_one_lane_after_a_barrier() -> None:
     )
 
 
-def test_parameters_by_value_lie_as_in_c() -> None:
+def test_parameters_by_value_lie_as_in_c(run: Run) -> None:
     ptx = (
         kernel("u64 out", "")
         .replace(
@@ -232,7 +232,7 @@ def test_parameters_by_value_lie_as_in_c() -> None:
     assert out.tolist() == [9 | 2 << 32, 3, int(np.float64(2.5).view(np.uint64))]
 
 
-def test_alignment_after_ptr_is_that_of_the_pointee() -> None:
+def test_alignment_after_ptr_is_that_of_the_pointee(run: Run) -> None:
     ptx = kernel(
         "u32 value, u64 out",
         "ld.param.u32 %r1, [value]; ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], %r1; ret;",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kdsl.backend import SynchronizationError
-from tests.emulator.engine import LINEAR, Machine, element, kernel, run
+from tests.emulator.engine import LINEAR, Machine, Run, element, kernel
 
 
 def shuffled(mode: str, lane: int, b: int, c: int) -> tuple[int, bool]:
@@ -35,7 +35,7 @@ def shuffled(mode: str, lane: int, b: int, c: int) -> tuple[int, bool]:
 @pytest.mark.parametrize(
     ("b", "c"), [(1, 31), (4, 31), (1, 0), (3, 0x1807), (16, 31), (2, 0x1C03), (35, 31), (7, 0x1800)]
 )
-def test_shuffles(mode: str, constant: bool, b: int, c: int, block: int) -> None:
+def test_shuffles(mode: str, constant: bool, b: int, c: int, block: int, run: Run) -> None:
     amount = f"{b}" if constant else "%r11"
     ptx = kernel(
         "u64 out, u32 b",
@@ -49,7 +49,7 @@ def test_shuffles(mode: str, constant: bool, b: int, c: int, block: int) -> None
         assert out[i].tolist() == [(i - i % 32 + source) * 7 + 3, int(inside)]
 
 
-def test_a_shuffle_in_a_branch_of_each_half_warp() -> None:
+def test_a_shuffle_in_a_branch_of_each_half_warp(run: Run) -> None:
     """Both halves shuffle on their own, at different instructions and with their own masks."""
     ptx = kernel(
         "u64 out",
@@ -63,7 +63,7 @@ def test_a_shuffle_in_a_branch_of_each_half_warp() -> None:
     np.testing.assert_array_equal(out, np.where(i & 16, i ^ 1, i // 32 * 32 + 5))
 
 
-def test_lanes_that_arrive_late_are_waited_for() -> None:
+def test_lanes_that_arrive_late_are_waited_for(run: Run) -> None:
     """Odd lanes come to the shuffle by a longer way with a loop; the result is as if all came at once."""
     ptx = kernel(
         "u64 out",
@@ -78,7 +78,7 @@ def test_lanes_that_arrive_late_are_waited_for() -> None:
     np.testing.assert_array_equal(out, value[i ^ 1])
 
 
-def test_gates_before_the_code_that_feeds_them() -> None:
+def test_gates_before_the_code_that_feeds_them(run: Run) -> None:
     """Half of the lanes reach a later instruction first and wait at the earlier one for the rest."""
     ptx = kernel(
         "u64 out",
@@ -92,7 +92,7 @@ def test_gates_before_the_code_that_feeds_them() -> None:
 
 
 @pytest.mark.parametrize("block", [32, 64, 40])
-def test_votes_matches_and_reductions(block: int) -> None:
+def test_votes_matches_and_reductions(block: int, run: Run) -> None:
     rng = np.random.default_rng(5)
     a = rng.integers(0, 4, 3 * block).astype(np.uint32)
     a[block : block + 32] = 3
@@ -145,7 +145,7 @@ def test_votes_matches_and_reductions(block: int) -> None:
                 assert out[lane].tolist() == [int(w) % 2**32 for w in want]
 
 
-def test_member_masks_that_differ_inside_a_warp() -> None:
+def test_member_masks_that_differ_inside_a_warp(run: Run) -> None:
     """Each quarter of a warp reduces on its own, at one instruction."""
     ptx = kernel(
         "u64 out",
@@ -159,7 +159,7 @@ def test_member_masks_that_differ_inside_a_warp() -> None:
     np.testing.assert_array_equal(out[:, 1], np.uint32(3) << (i % 32 & 30).astype(np.uint32))
 
 
-def test_warp_reduction_by_shuffles_of_a_loop() -> None:
+def test_warp_reduction_by_shuffles_of_a_loop(run: Run) -> None:
     ptx = kernel(
         "u64 a",
         LINEAR + element("%rd1", "a")
@@ -214,7 +214,7 @@ def test_a_member_that_exits_later_is_named() -> None:
     )
 
 
-def test_lanes_that_never_existed_are_not_missed() -> None:
+def test_lanes_that_never_existed_are_not_missed(run: Run) -> None:
     ptx = kernel(
         "u64 out", LINEAR + element("%rd1", "out") + "vote.sync.ballot.b32 %r5, 1, -1; st.global.u32 [%rd1], %r5; ret;"
     )
