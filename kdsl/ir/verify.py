@@ -90,7 +90,9 @@ class _Verifier:
             case ir.Print(format, arguments):
                 _require(format.replace("%%", "").count("%") == len(arguments), s, "a format for other arguments")
                 allowed = ("i32", "u32", "i64", "u64", "f64", "bool")
-                _require(all(str(a.type) in allowed or isinstance(a.type, PointerType) for a in arguments), s, "not promoted")
+                _require(
+                    all(str(a.type) in allowed or isinstance(a.type, PointerType) for a in arguments), s, "not promoted"
+                )
             case ir.Evaluate():
                 pass
 
@@ -130,23 +132,33 @@ class _Verifier:
             case ir.ElementAddress(base, indices, type):
                 self.address(e, base.type, indices, type)
             case ir.Load(address, type):
-                _require(isinstance(address.type, PointerType) and address.type.element == type, e, "not its address's type")
+                _require(
+                    isinstance(address.type, PointerType) and address.type.element == type, e, "not its address's type"
+                )
             case ir.Extent(array, axis):
                 _require(isinstance(array.type, ArrayType) and axis < array.type.ndim, e, "no such axis")
             case ir.TupleExpr(elements, type):
-                _require(isinstance(type, TupleType) and type.elements == tuple(x.type for x in elements), e, "other elements")
+                _require(
+                    isinstance(type, TupleType) and type.elements == tuple(x.type for x in elements),
+                    e,
+                    "other elements",
+                )
             case ir.TupleElement(value, index, type):
                 _require(isinstance(value.type, TupleType) and value.type.elements[index] == type, e, "no such element")
             case ir.Call(name, arguments, type):
                 callee = self.callees.get(name)
                 _require(callee is not None, e, f"{name} is not defined before it is called")
                 assert callee is not None
-                _require(tuple(a.type for a in arguments) == tuple(p.type for p in callee.parameters), e, "other arguments")
+                _require(
+                    tuple(a.type for a in arguments) == tuple(p.type for p in callee.parameters), e, "other arguments"
+                )
                 _require(callee.result == type, e, "another result")
             case ir.IntrinsicCall(arguments=arguments, parameters=parameters):
                 _require(len(arguments) == len(parameters), e, "arguments without names")
             case ir.Atomic(op, address, operands, type):
-                _require(isinstance(address.type, PointerType) and address.type.element == type, e, "not its address's type")
+                _require(
+                    isinstance(address.type, PointerType) and address.type.element == type, e, "not its address's type"
+                )
                 _require(len(operands) == (2 if op is ir.AtomicOp.CAS else 1), e, "operands")
                 _require(all(o.type == type for o in operands), e, "operands of another type")
             case ir.SharedArray(type=type) | ir.LocalArray(type=type):

@@ -1,9 +1,9 @@
-"""Checks kernels in tests: what a good one's variables are, and that a bad one's errors are exactly those that its comments say.
+"""Checks kernels in tests: what a good one's variables are, and that a bad one's errors are those that its comments say.
 
-A negative kernel carries ``# error: text`` on each wrong line (twice on a line with two mistakes), and may carry ``# hint: text``
-behind it. Comment lines below belong to the same line: those that start with ``#   `` continue the text. ``line {-2}`` in a
-text stands for the number of the line two lines above. The set of (line, message) must be equal to what is reported; a hint
-is compared where the comment has one.
+A negative kernel carries ``# error: text`` on each wrong line (twice on a line with two mistakes), and may carry
+``# hint: text`` behind it. Comment lines below belong to the same line: those that start with ``#   `` continue the text.
+``line {-2}`` in a text stands for the number of the line two lines above. The set of (line, message) must be equal to what
+is reported; a hint is compared where the comment has one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def tree(kernel: Any, *types: Any) -> str:
 
 
 def variables(kernel: Any, *types: Any) -> dict[str, str]:
-    """The type of each local variable of a kernel, parameters left out; for a name of several variables the last one's."""
+    """The type of each local variable of a kernel, parameters left out; of variables of one name, the last one's."""
     (function,) = module_of(kernel, *types).kernels
     parameters = {p.uid for p in function.parameters}
     return {v.name: str(v.type) for v in _locals(function.body) if v.uid not in parameters}
@@ -64,7 +64,9 @@ def errors_of(kernel: Any, *types: Any, options: ir.Options | None = None) -> tu
     return caught.value.diagnostics
 
 
-def check_errors(kernel: Any, *types: Any, helpers: tuple[Callable[..., Any], ...] = (), options: ir.Options | None = None) -> None:
+def check_errors(
+    kernel: Any, *types: Any, helpers: tuple[Callable[..., Any], ...] = (), options: ir.Options | None = None
+) -> None:
     """The errors of a kernel are exactly those that the comments in it (and in its ``helpers``) say."""
     reported = errors_of(kernel, *types, options=options)
     expected: dict[tuple[int, str], str | None] = {}

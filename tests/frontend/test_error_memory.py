@@ -68,8 +68,8 @@ def test_tuples():
         a, b = 1, 2, 3  # error: 3 values are unpacked to 2 names
         c, d = n  # error: i32 cannot be unpacked: it is no tuple
         e, *f = t  # error: a kernel has no * unpacking
-        t = (x[0], n)  # error: `t` is tuple[f32, i32] here but tuple[i32, f32] at line {-8} (`t = (n, x[0])`); a variable
-        #   keeps one type
+        t = (x[0], n)  # error: `t` is tuple[f32, i32] here but tuple[i32, f32] at line {-8} (`t = (n,
+        #   x[0])`); a variable keeps one type
 
     check_errors(k)
 

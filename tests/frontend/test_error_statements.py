@@ -1,3 +1,4 @@
+# ruff: noqa: F401, F823 (the mistakes are what is tested)
 """Statements outside of the language, and names that may have no value."""
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ def test_statements_that_a_kernel_does_not_have():
         del n  # error: `del` cannot be used in a kernel
         import os  # error: a kernel cannot import
         from os import path  # error: a kernel cannot import
+
         raise ValueError  # error: a kernel cannot raise
         match n:  # error: `match` is not supported yet # hint: write if and elif
             case 1:
                 pass
+
         async def f():  # error: an async function cannot be defined in a kernel
             pass
 
@@ -136,7 +139,7 @@ def test_declarations_and_assertions():
 def test_comparisons():
     @kernel
     def k(x: Ptr[f32], n: i32):
-        a = n is 1  # error: `is` compares Python objects, and a kernel has only values # hint: write ==
+        a = n is n  # error: `is` compares Python objects, and a kernel has only values # hint: write ==
         b = n is not None  # error: `is not` compares Python objects, and a kernel has only values
         c = n in (1, 2)  # error: `in` cannot be used in a kernel
         d = n not in (1, 2)  # error: `not in` cannot be used in a kernel

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kdsl import Array, Ptr, bf16, f16, f32, f64, grid, i8, i16, i32, i64, kernel, u8, u16, u32, u64
+
 from .harness import tree, variables
 
 FACTOR = 0.5
@@ -206,7 +207,8 @@ def test_unannotated_parameters_get_their_types_from_the_launch():
 
 
 @pytest.mark.parametrize(
-    ("annotation", "expected"), [(np.float32, "f32"), (np.dtype("u2"), "u16"), (int, "i32"), (float, "f32"), (bool, "bool")]
+    ("annotation", "expected"),
+    [(np.float32, "f32"), (np.dtype("u2"), "u16"), (int, "i32"), (float, "f32"), (bool, "bool")],
 )
 def test_annotations_may_be_python_or_numpy_types(annotation, expected):
     def k(x):
