@@ -219,7 +219,7 @@ def test_libdevice(name: str) -> None:
             want = reference(argument)
         except (ValueError, OverflowError):
             continue
-        if np.finfo(dtype).tiny <= abs(want) < float(np.finfo(dtype).max) / 4:
+        if float(np.finfo(dtype).tiny) <= abs(want) < float(np.finfo(dtype).max) / 4:
             assert abs(result - want) <= ulps * float(np.spacing(dtype(abs(want)))), (argument, result, want)
             checked += 1
     assert checked > 200
