@@ -102,7 +102,7 @@ def local_annotation(frame: Frame, node: ast.expr) -> Type | None:
         return None
     try:
         return as_type(value)
-    except TypeError:
+    except (TypeError, ValueError):
         frame.error(node, f"`{frame.text(node)}` is no type of the kernel language", f"write {ACCEPTED}")
         return None
 
@@ -129,7 +129,7 @@ def _annotation_object(frame: Frame, node: ast.expr) -> Any:
             if isinstance(base, Static) and base.object in (Ptr, Array):
                 try:
                     return base.object[arguments]
-                except TypeError as error:
+                except (TypeError, ValueError) as error:
                     frame.error(node, str(error))
                     return _WRONG
     value = frame.value(node)

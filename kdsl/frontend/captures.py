@@ -117,7 +117,7 @@ def host_value(value: Any, span: Span) -> Value:
 def _numpy_value(value: np.generic, span: Span) -> Value:
     try:
         type = as_type(value.dtype)
-    except TypeError:
+    except (TypeError, ValueError):
         return Static(value)
     assert isinstance(type, ScalarType)
     number = float(value) if type.is_float else value.item()

@@ -25,7 +25,7 @@ def cast_type(value: Any) -> ScalarType | None:
     if is_number or (isinstance(value, type) and issubclass(value, np.generic)) or isinstance(value, np.dtype):
         try:
             type_ = as_type(value)
-        except TypeError:
+        except (TypeError, ValueError):
             return None
         return type_ if isinstance(type_, ScalarType) else None
     return None

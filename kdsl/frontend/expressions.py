@@ -14,7 +14,7 @@ from kdsl.frontend.operators import BINARY, binary, is_operand, unary
 from kdsl.frontend.syntax import LONGEST_CHAIN, refuse
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Tuple, Value, Weak
 from kdsl.ir.nodes import UnaryOp
-from kdsl.lang.types import ScalarType, boolean
+from kdsl.lang.types import VOID, ScalarType, boolean
 
 
 def evaluate(frame: Frame, node: ast.expr) -> Value:
@@ -29,7 +29,7 @@ def evaluate(frame: Frame, node: ast.expr) -> Value:
         case ast.Subscript():
             return subscript(frame, node)
         case ast.Call():
-            return call(frame, node)
+            return _result(frame, node)
         case ast.Attribute():
             return attribute(frame, node)
         case ast.Compare():
@@ -48,6 +48,15 @@ def evaluate(frame: Frame, node: ast.expr) -> Value:
             return Static(NestedFunction(node, frame))
         case _:
             return refuse(frame, node)
+
+
+def _result(frame: Frame, node: ast.Call) -> Value:
+    """What a call returns. One that returns nothing may only be a statement of its own, or be returned."""
+    is_statement = frame.printed is node
+    value = call(frame, node)
+    if isinstance(value, Runtime) and value.type == VOID and not is_statement:
+        return frame.error(node, f"`{frame.text(node)}` returns no value", "call it in a statement of its own")
+    return value
 
 
 def _constant(frame: Frame, node: ast.Constant) -> Value:

@@ -217,6 +217,9 @@ def _value(frame: Frame, binding: Binding) -> Value:
             return augmented(frame, statement, frame.read(binding.name, binding.target), frame.value(statement.value))
         case How.RETURN if binding.value is None:
             return NOTHING
+        case How.RETURN:
+            # What a call that returns nothing returns may be returned.
+            frame.printed = binding.value
     assert binding.value is not None
     return _projected(frame, frame.value(binding.value), binding)
 

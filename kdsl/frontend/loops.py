@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from kdsl.frontend import convert
 from kdsl.frontend.assign import conflict, kept, store
-from kdsl.frontend.frame import ALL, Frame, Loop
+from kdsl.frontend.frame import ALL, Frame, Loop, describe_object
 from kdsl.frontend.logic import test
 from kdsl.frontend.meet import converted
 from kdsl.frontend.memory import constant_int, elements
@@ -16,6 +16,7 @@ from kdsl.frontend.values import (
     Lattice,
     Poison,
     Range,
+    Static,
     Value,
     WeakType,
     describe,
@@ -83,7 +84,9 @@ def _refuse_iterable(frame: Frame, value: Value, node: ast.For) -> None:
             f"range({name})",
         )
     else:
-        frame.error(node.iter, "a `for` runs over range(), static_range() or a tuple")
+        what = f", not over {describe_object(value.object, name)}" if isinstance(value, Static) else ""
+        hint = f"make it a tuple: {name} = (...)" if isinstance(getattr(value, "object", None), list) else None
+        frame.error(node.iter, f"a `for` runs over range(), static_range() or a tuple{what}", hint)
 
 
 def range_type(value: Range) -> Lattice | None:
@@ -161,7 +164,8 @@ def _range_parts(frame: Frame, node: ast.For, value: Range, type: object) -> tup
 def _runs_at_least_once(value: Range) -> bool:
     numbers = [constant_int(p) for p in (value.start, value.stop, value.step)]
     start, stop, step = numbers
-    return start is not None and stop is not None and bool(step) and len(range(start, stop, step or 1)) > 0
+    # Why not len()? It holds 64 bits only.
+    return start is not None and stop is not None and bool(step) and bool(range(start, stop, step or 1))
 
 
 def _for_tuple(frame: Frame, node: ast.For, parts: tuple[Value, ...], block: Body) -> None:

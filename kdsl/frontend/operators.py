@@ -27,7 +27,7 @@ from kdsl.frontend.values import (
 )
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp, CompareOp, UnaryOp
-from kdsl.lang.types import F32, I32, Kind, PointerType, ScalarType, boolean
+from kdsl.lang.types import F32, I32, ArrayType, Kind, PointerType, ScalarType, boolean
 
 BINARY: dict[type[ast.operator], BinaryOp] = {
     ast.Add: BinaryOp.ADD,
@@ -92,7 +92,7 @@ def binary(
     if type is None:
         return frame.error(_place(frame, node), *mixed(frame, left, right, *operands))
     if op in BITWISE and type.is_float:
-        return _no_bits(frame, op.value, type, node, operands)
+        return _refuse_float(frame, op, left, right, operands)
     if op is BinaryOp.DIV:
         type = convert.true_division(type)
     if op is BinaryOp.POW and type.is_int and isinstance(_number(right), int) and _number(right) < 0:  # type: ignore[operator]
@@ -138,12 +138,16 @@ def is_operand(frame: Frame, value: Value, node: ast.expr, what: str) -> bool:
     elif isinstance(value, Runtime) and isinstance(value.type, PointerType):
         frame.error(node, f"{what} does not take a pointer", "index it instead: p[i]; atomics take (p, i, value)")
     elif not isinstance(value, Poison):
-        frame.error(node, f"{what} takes numbers, and this is {named(type_of(value))}", _unpack_hint(value))
+        hint = _operand_hint(value, frame.text(node))
+        frame.error(node, f"{what} takes numbers, and this is {named(type_of(value))}", hint)
     return False
 
 
-def _unpack_hint(value: Value) -> str | None:
-    return "take its elements: x, y = ..." if isinstance(value, Tuple) else None
+def _operand_hint(value: Value, text: str) -> str | None:
+    if isinstance(value, Tuple):
+        return "take its elements: x, y = ..."
+    type = type_of(value)
+    return f"index it instead: {text}[{', '.join('ijkl'[: type.ndim])}]" if isinstance(type, ArrayType) else None
 
 
 def _built(
@@ -173,10 +177,8 @@ def _shift(
     operands: tuple[ast.expr, ast.expr],
 ) -> Value:
     """A shift has its left operand's type (widened, as in C); the amount may be any int."""
-    for value, place in zip((left, right), operands, strict=True):
-        kind = scalar_type(value)
-        if (kind is not None and kind.is_float) or (kind is None and weak_type(value).is_float):  # type: ignore[arg-type]
-            return _no_bits(frame, op.value, kind or F32, place, operands)
+    if _is_float(left) or _is_float(right):
+        return _refuse_float(frame, op, left, right, operands)
     amount = _number(right)
     if amount is not None and amount < 0:
         return frame.error(operands[1], "a shift by a negative amount", "shift the other way")
@@ -188,11 +190,20 @@ def _shift(
     return POISON if a is None or b is None else Runtime(ir.Binary(op, a, b, type, frame.span(node)))
 
 
-def _no_bits(
-    frame: Frame, op: str, type: ScalarType, node: ast.expr | ast.stmt, operands: tuple[ast.expr, ...]
-) -> Value:
-    hint = f"for its bits: bitcast({frame.text(operands[0])}, u{type.bits})"
-    return frame.error(_place(frame, node), f"`{op}` takes ints or bools, and this is {type}", hint)
+def _is_float(value: Value) -> bool:
+    type = scalar_type(value)
+    return type.is_float if type is not None else weak_type(value).is_float  # type: ignore[arg-type]
+
+
+def _refuse_float(frame: Frame, op: BinaryOp, left: Value, right: Value, operands: tuple[ast.expr, ast.expr]) -> Value:
+    """Report the operand of ``&`` or ``<<`` that is a float."""
+    value, place = (left, operands[0]) if _is_float(left) else (right, operands[1])
+    return _no_bits(frame, op.value, scalar_type(value), place)
+
+
+def _no_bits(frame: Frame, op: str, type: ScalarType | None, operand: ast.expr) -> Value:
+    hint = "write an int" if type is None else f"for its bits: bitcast({frame.text(operand)}, u{type.bits})"
+    return frame.error(operand, f"`{op}` takes ints or bools, and this is {type or 'a float literal'}", hint)
 
 
 def _place(frame: Frame, node: ast.expr | ast.stmt) -> ast.expr | ast.stmt:
@@ -228,7 +239,7 @@ def unary(frame: Frame, op: UnaryOp, value: Value, node: ast.expr, operand: ast.
     own = scalar_type(value)
     assert own is not None
     if op is UnaryOp.INVERT and own.is_float:
-        return _no_bits(frame, "~", own, node, (operand,))
+        return _no_bits(frame, "~", own, operand)
     if op in (UnaryOp.ROUND, UnaryOp.FLOOR, UnaryOp.CEIL) and not own.is_float:
         return value  # an int is round already
     type = convert.widened(own)

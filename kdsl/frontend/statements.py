@@ -12,7 +12,7 @@ from kdsl.frontend.meet import converted
 from kdsl.frontend.names import RETURN
 from kdsl.frontend.printing import constant_text
 from kdsl.frontend.syntax import LONGEST_CHAIN, refuse
-from kdsl.frontend.values import Poison, Runtime, Static, Tuple
+from kdsl.frontend.values import Lattice, Poison, Runtime, Static, Tuple
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import VOID
 
@@ -140,21 +140,32 @@ def _return(frame: Frame, node: ast.Return) -> None:
         frame.value(node.value)
         frame.error(node, "a kernel returns nothing", "store the value in an array")
     else:
-        value = frame.value(node.value)
-        if type == VOID:
-            if not isinstance(value, Poison):
-                frame.error(
-                    node,
-                    f"`{frame.name}` returns nothing elsewhere, and a value here",
-                    "return a value everywhere, or nowhere",
-                )
-        elif type is not None:
-            expr = converted(frame, value, type, node.value, f"the result of `{frame.name}`")  # type: ignore[arg-type]
-            if expr is not None:
-                frame.emit(ir.Return(expr, frame.span(node)))
-        else:
-            frame.runtime(value, node.value)
+        _return_value(frame, node, node.value, type)
     frame.bound = ALL
+
+
+def _return_value(frame: Frame, node: ast.Return, place: ast.expr, type: Lattice | None) -> None:
+    frame.printed = place
+    value = frame.value(place)
+    frame.printed = None
+    is_nothing = isinstance(value, Runtime) and value.type == VOID
+    if isinstance(value, Runtime) and is_nothing and type == VOID:
+        frame.emit(ir.Evaluate(value.expr, frame.span(place)))
+        frame.emit(ir.Return(None, frame.span(node)))
+    elif is_nothing:
+        frame.error(place, f"`{frame.text(place)}` returns no value", "return a value everywhere, or nowhere")
+    elif type == VOID:
+        if not isinstance(value, Poison):
+            where = "is annotated `-> None`" if RETURN in frame.declared else "returns nothing elsewhere"
+            frame.error(node, f"`{frame.name}` {where}, and returns a value here", "return a value everywhere, or nowhere")
+    elif type is not None:
+        first = getattr(frame.decided.get(RETURN), "lineno", None)
+        line = f" (line {first})" if first and RETURN not in frame.declared else ""
+        expr = converted(frame, value, type, place, f"the result of `{frame.name}`{line}")  # type: ignore[arg-type]
+        if expr is not None:
+            frame.emit(ir.Return(expr, frame.span(node)))
+    else:
+        frame.runtime(value, place)
 
 
 def _assert(frame: Frame, node: ast.Assert) -> None:

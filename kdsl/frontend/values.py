@@ -213,5 +213,8 @@ def describe(type: Lattice) -> str:
         case ArrayType(shape=tuple(shape)):
             extents = " x ".join(map(str, shape))
             return f"a {type.space.name.lower()} array of {extents} {type.element}"
+        case TupleType():
+            # A literal among the elements is shown as the type that it takes by itself.
+            return str(defaulted(type))
         case _:
             return str(type)
