@@ -55,45 +55,36 @@ class Specialization:
     compilation: Compilation
     backend: Backend
     launcher: Launcher
-    captured: tuple[Captured, ...]
 
     def is_current(self) -> bool:
         """Whether it is for the current device, and every captured name is bound to the object it was compiled with."""
-        if self.backend is not DEVICES.selected:
-            return False
-        # Why a loop and not all()? This runs on each launch, and a generator costs more than the tests.
-        for captured in self.captured:  # noqa: SIM110
-            if captured.namespace.get(captured.name) is not captured.value:
-                return False
-        return True
+        return self.launcher.holds()
 
 
 class ConfiguredKernel(Generic[P]):
     """A kernel with its launch configuration, ``k[grid, block]``: call it with the kernel's arguments."""
 
-    __slots__ = ("_bound", "_specialization", "config", "kernel")
+    __slots__ = ("_run", "config", "kernel")
 
     def __init__(self, kernel: Kernel[P], config: LaunchConfig) -> None:
         self.kernel = kernel
         self.config = config
-        self._specialization: Specialization | None = None
-        self._bound: Callable[..., None] | None = None
+        self._run: Callable[..., None] = self._specialize_and_run
 
-    def __call__(self, *arguments: P.args, **keywords: P.kwargs) -> None:
-        ready = self._specialization
-        if ready is None or not ready.is_current():
-            ready = self.kernel.specialize(arguments, keywords)
-            bound: Callable[..., None] | None = ready.launcher.bind(self.config)
-            # Only a kernel with annotations may skip this next time: another's types depend on the arguments.
-            if self.kernel.is_annotated:
-                self._specialization, self._bound = ready, bound
-        else:
-            bound = self._bound
-        assert bound is not None
+    # Why Any and not P? A launch takes arrays and numbers where the function says Ptr and i32.
+    def __call__(self, *arguments: Any, **keywords: Any) -> None:
         try:
-            bound(*arguments, **keywords)
+            self._run(*arguments, **keywords)
         except ExtentError:
             self.kernel.specialize(arguments, keywords, wide=True).launcher.bind(self.config)(*arguments, **keywords)
+
+    def _specialize_and_run(self, *arguments: Any, **keywords: Any) -> None:
+        """What a call does at first, and again when the device or a captured name has changed."""
+        launcher = self.kernel.specialize(arguments, keywords).launcher
+        # Only a kernel with annotations may skip this next time: another's types depend on the arguments.
+        if self.kernel.is_annotated:
+            self._run = launcher.bind(self.config, otherwise=self._specialize_and_run)
+        launcher.bind(self.config)(*arguments, **keywords)
 
     def __repr__(self) -> str:
         return f"{self.kernel!r}[{self.config.grid}, {self.config.block}]"
@@ -139,10 +130,14 @@ class Kernel(Generic[P]):
         """The kernel with a launch configuration: ``[grid, block]``, ``[grid, block, stream, shared_bytes]`` or
         ``[LaunchConfig(...)]``.
         """
-        configured: ConfiguredKernel[P] = self._configurations.configured(configuration)
-        return configured
+        if type(configuration) is tuple and len(configuration) == 2:
+            grid, block = configuration
+            # Why here too? It spares the commonest launch a call. Why look at types? 4 == 4.0 == True to a dict.
+            if type(grid) is int and type(block) is int:
+                return self._configurations[configuration]  # type: ignore[no-any-return]
+        return self._configurations.configured(configuration)  # type: ignore[no-any-return]
 
-    def __call__(self, *arguments: P.args, **keywords: P.kwargs) -> NoReturn:
+    def __call__(self, *arguments: Any, **keywords: Any) -> NoReturn:
         raise not_configured(self.name, arguments)
 
     def check(self) -> None:
@@ -193,11 +188,15 @@ class Kernel(Generic[P]):
         return tuple(types)
 
     def _build(self, backend: Backend, types: tuple[Type, ...]) -> Specialization:
+        from kdsl.frontend import Captured  # start-up cost, as above
+
         compilation = run_pipeline([self.request(types)], Target.parse(backend.target), DEVICES.timeline)
         (tree,) = compilation.tree.kernels
         module = backend.load(compilation.ptx.encode())
-        launcher = build_launcher(backend, module, self.name, tree.name, self.parameters, types, tree)
-        return Specialization(compilation, backend, launcher, compilation.captured)
+        # What a launch looks at: the current device, and each captured name.
+        conditions = (Captured(vars(DEVICES), "_current", backend), *compilation.captured)
+        launcher = build_launcher(backend, module, self.name, tree.name, self.parameters, types, tree, conditions)
+        return Specialization(compilation, backend, launcher)
 
 
 def build_launcher(
@@ -208,6 +207,7 @@ def build_launcher(
     parameters: tuple[tuple[str, Type | None], ...],
     types: tuple[Type, ...],
     tree: Function | None = None,
+    conditions: Sequence[Captured] = (),
 ) -> Launcher:
     """The typed launcher of the loaded module's ``entry``; errors call it ``name``. Without a ``tree`` it is not known
     which arrays the kernel writes.
@@ -216,7 +216,7 @@ def build_launcher(
     if tree is not None and tree.written is not None:
         written = frozenset(index for index, local in enumerate(tree.parameters) if local.uid in tree.written)
     named = tuple((parameter, type) for (parameter, _), type in zip(parameters, types, strict=True))
-    return Launcher(name, named, backend, backend.function(module, entry), written)
+    return Launcher(name, named, backend, backend.function(module, entry), written, conditions)
 
 
 @overload

@@ -65,11 +65,11 @@ class Configurations(dict[Any, Any]):
 
     def configured(self, key: Any) -> Any:
         """The value for ``key``; LaunchConfigError for what is no configuration."""
-        if key.__class__ is tuple and 2 <= len(key) <= 3:
+        if type(key) is tuple and 2 <= len(key) <= 3:
             grid, block = key[0], key[1]
             # Why look at classes? 4 == 4.0 == True to a dict, but a float or a bool is no grid.
-            if (grid.__class__ is int or (grid.__class__ is tuple and prod(grid).__class__ is int)) and (
-                block.__class__ is int or (block.__class__ is tuple and prod(block).__class__ is int)
+            if (type(grid) is int or (type(grid) is tuple and type(prod(grid)) is int)) and (
+                type(block) is int or (type(block) is tuple and type(prod(block)) is int)
             ):
                 return self[key]
         config = LaunchConfig.of(key)

@@ -4,6 +4,7 @@ back.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,8 +29,10 @@ from kdsl.runtime.stream import StreamBackend
 Enqueue = Callable[[ParameterBuffer], None]
 
 # What the packer's fast way meets when an argument is not of the plain kind; the checked way then finds out what it is.
-FAILURES = (AttributeError, TypeError, ValueError, OverflowError, IndexError, struct.error)
+FAILURES = (AttributeError, TypeError, ValueError, OverflowError, LookupError, struct.error)
 
+
+MOST_BOUND = 256
 
 # Stands for an argument that was not given.
 MISSING = object()
@@ -42,6 +45,17 @@ class PreparingBackend(Protocol):
     def prepare(self, function: Any, launch: Launch) -> Enqueue:
         """A function that enqueues ``function`` as ``launch`` says, with the parameters it is given."""
         ...
+
+
+class Condition(Protocol):
+    """Something a compiled kernel depends on: it may be used while ``namespace.get(name) is value``."""
+
+    @property
+    def namespace(self) -> Any: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def value(self) -> Any: ...
 
 
 class Launcher:
@@ -58,6 +72,7 @@ class Launcher:
         backend: Backend,
         function: Any,
         written: Collection[int] | None = None,
+        conditions: Sequence[Condition] = (),
     ) -> None:
         self.kernel = kernel
         self.backend = backend
@@ -68,14 +83,17 @@ class Launcher:
         )
         self._size = buffer_size(parameter_layout(parameters))
         self._pack = struct.Struct(struct_format(parameters)).pack_into
-        self.describe = packer_source(kernel, parameters)
+        self.conditions = tuple(conditions)
+        # A condition on a name that is not there (None) would be a KeyError.
+        by_key = [(type(c.namespace) is dict and c.value is not None, c.name) for c in self.conditions]
+        self.describe = packer_source(kernel, parameters, by_key)
         """The source text of the generated argument packer."""
         self._make = self._compile()
         # Idle buffers. Why a stack, and not one buffer per thread? pop and append are atomic, so neither two threads
         # nor a launch inside of a launch (an array's property may make one) ever share a buffer.
         # Why several at once? A list that pop empties is freed, and allocated again by the next append.
         self._idle = [ParameterBuffer(self._size) for _ in range(4)]
-        self._bound: dict[Launch, Callable[..., None]] = {}
+        self._bound: dict[LaunchConfig | Launch, Callable[..., None]] = {}
 
     def _compile(self) -> Callable[..., Callable[..., None]]:
         signature = [(p.name, p.type) for p in self.parameters]
@@ -90,30 +108,47 @@ class Launcher:
         for scalar in {p.element for p in self.parameters if isinstance(p.type, (PointerType, ArrayType))}:
             for wide in (False, True):
                 scope[layout_name(scalar, wide)] = layout_of(self.backend, SCALARS[scalar.name], wide)
+        for index, condition in enumerate(self.conditions):
+            scope[f"namespace{index}"], scope[f"value{index}"] = condition.namespace, condition.value
         prefix = name_prefix(signature)
         scope = {prefix + name: value for name, value in scope.items()}
         exec(compile(self.describe, f"<launcher of {self.kernel}>", "exec"), scope)
         make: Callable[..., Callable[..., None]] = scope["make"]
         return make
 
-    def bind(self, config: LaunchConfig | Launch) -> Callable[..., None]:
-        """A function of the kernel's arguments that launches with ``config``, checked here against the device."""
+    def bind(self, config: LaunchConfig | Launch, otherwise: Callable[..., None] | None = None) -> Callable[..., None]:
+        """A function of the kernel's arguments that launches with ``config``, checked here against the device.
+
+        ``otherwise`` gets the arguments if a condition does not hold; without it conditions are not looked at.
+        """
+        if otherwise is None:
+            try:
+                return self._bound[config]
+            except (KeyError, TypeError):
+                pass  # new, or with another library's stream that has no hash
         empty = isinstance(config, LaunchConfig) and config.empty
         launch = config.check(self.backend) if isinstance(config, LaunchConfig) else config
-        bound = _Bound(self, launch, empty)
+        bound = _Bound(self, launch, empty, otherwise)
         run = self._make(bound.enqueue, bound.checked, self._idle.pop, self._idle.append, self._pack)
         # What Python itself says of a keyword that there is not.
         run.__name__ = run.__qualname__ = self.kernel
+        if otherwise is None:
+            self._remember(config, run)
         return run
 
+    def _remember(self, config: LaunchConfig | Launch, run: Callable[..., None]) -> None:
+        if len(self._bound) >= MOST_BOUND:
+            self._bound.clear()
+        with contextlib.suppress(TypeError):
+            self._bound[config] = run
+
+    def holds(self) -> bool:
+        """Whether all conditions hold."""
+        return all(c.namespace.get(c.name) is c.value for c in self.conditions)
+
     def launch(self, launch: Launch, arguments: Sequence[Any], keywords: Mapping[str, Any] | None = None) -> None:
-        """One launch; `bind` is for many of the same configuration."""
-        bound = self._bound.get(launch)
-        if bound is None:
-            if len(self._bound) >= 256:
-                self._bound.clear()
-            bound = self._bound[launch] = self.bind(launch)
-        bound(*arguments, **(keywords or {}))
+        """One launch: what `bind` gives, called."""
+        self.bind(launch)(*arguments, **(keywords or {}))
 
     def enqueue(self, launch: Launch) -> Enqueue:
         """A function that enqueues a packed buffer."""
@@ -156,15 +191,19 @@ class Launcher:
 class _Bound:
     """A launcher with one configuration: how it enqueues, and the checked way for arguments of every kind."""
 
-    def __init__(self, launcher: Launcher, launch: Launch, empty: bool) -> None:
+    def __init__(self, launcher: Launcher, launch: Launch, empty: bool, otherwise: Callable[..., None] | None) -> None:
         self.launcher = launcher
         self.launch = launch
         self.empty = empty
+        self.otherwise = otherwise
         self.enqueue: Enqueue = _nothing if empty else launcher.enqueue(launch)
 
     def checked(self, given: tuple[Any, ...]) -> None:
         """Check all arguments; only then copy in, launch and copy back."""
         launcher = self.launcher
+        if self.otherwise is not None and not launcher.holds():
+            self.otherwise(*given)
+            return
         found = [
             scalar_argument(parameter, value)
             if isinstance(parameter.type, ScalarType)

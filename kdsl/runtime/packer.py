@@ -42,14 +42,20 @@ def layout_name(element: ScalarType, wide: bool = False) -> str:
     return f"{element.name}_layout{'_wide' if wide else ''}"
 
 
-def packer_source(kernel: str, parameters: Sequence[tuple[str, Type]]) -> str:
+def packer_source(
+    kernel: str, parameters: Sequence[tuple[str, Type]], conditions: Sequence[tuple[bool, str]] = ()
+) -> str:
     """A function ``make(enqueue, checked, acquire, release, pack)`` that gives the packer of one launch configuration.
 
     Its globals, after the prefix: the layouts that it names, ``failures``, ``missing``, ``float32``, ``wide_classes``,
-    ``real_classes`` and ``bf16_bits``.
+    ``real_classes`` and ``bf16_bits``. Of each condition, given as (whether the name is a dict's key, name), they hold
+    ``namespace0``, ``value0``, ...: the name must be bound to the value for the fast way to be taken.
     """
     p = name_prefix(parameters)
     packer = _Packer(p)
+    for index, (is_key, name) in enumerate(conditions):
+        found = f"{p}namespace{index}[{name!r}]" if is_key else f"{p}namespace{index}.get({name!r})"
+        packer.tests.append(f"{found} is {p}value{index}")
     for name, type_ in parameters:
         _parameter(packer, name, type_)
     layout = parameter_layout(parameters)
@@ -93,12 +99,12 @@ def _parameter(packer: _Packer, name: str, type_: Type) -> None:
             # struct rounds to infinity where it should refuse.
             p = packer.prefix
             packer.tests.append(
-                f"({name}.__class__ is {p}float32 or "
-                f"{name}.__class__ in {p}wide_classes and -{F32_MAX!r} <= {name} <= {F32_MAX!r})"
+                f"(type({name}) is {p}float32 or "
+                f"type({name}) in {p}wide_classes and -{F32_MAX!r} <= {name} <= {F32_MAX!r})"
             )
             packer.packed.append(name)
         case ScalarType(kind=Kind.FLOAT):
-            packer.tests.append(f"{name}.__class__ in {packer.prefix}real_classes")
+            packer.tests.append(f"type({name}) in {packer.prefix}real_classes")
             packer.packed.append(f"{packer.prefix}bf16_bits({name})" if type_.name == "bf16" else name)
         case ScalarType():
             # struct itself refuses what has no __index__ and what does not fit.

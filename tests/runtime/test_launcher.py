@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 import threading
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import ml_dtypes
@@ -340,3 +342,45 @@ def test_describe_is_the_packer(backend: Any) -> None:
     text = Launcher("vadd", VADD, backend, None).describe
     assert "vadd(a: Ptr[f32], b: Ptr[f32], c: Ptr[f32], n: i32)" in text
     assert "28 bytes, struct '@PPPi'" in text and "pack(_buffer, 0, a.address, b.address, c.address, n)" in text
+
+
+@dataclass(frozen=True)
+class Depends:
+    """A condition, as the compiler's captured names are."""
+
+    namespace: Any
+    name: str
+    value: Any
+
+
+def test_conditions_are_looked_at_on_each_launch(backend: Any) -> None:
+    names: dict[str, Any] = {"x": "one"}
+    conditions = [
+        Depends(names, "x", "one"),
+        Depends(names, "absent", None),
+        Depends(MappingProxyType(names), "x", "one"),
+    ]
+    launcher = Launcher("k", (("n", I32),), backend, None, conditions=conditions)
+    stale: list[tuple[Any, ...]] = []
+    run = launcher.bind(LaunchConfig(1, 1), otherwise=lambda *args: stale.append(args))
+    fast = launcher._bound  # nothing is remembered for functions with a way out
+    run(1)
+    assert (len(backend.launches), stale, fast) == (1, [], {})
+    names["x"] = "two"
+    run(2)
+    names["x"] = "one"
+    names["absent"] = "there"
+    run(3)
+    del names["absent"], names["x"]
+    run(4)
+    assert (len(backend.launches), stale) == (1, [(2,), (3,), (4,)])
+    names["x"] = "one"
+    run(5)
+    assert len(backend.launches) == 2
+
+
+def test_without_a_way_out_conditions_stop_nothing(backend: Any) -> None:
+    launcher = Launcher("k", (("n", I32),), backend, None, conditions=[Depends({}, "x", "one")])
+    run = launcher.bind(LaunchConfig(1, 1))
+    run(1)
+    assert len(backend.launches) == 1 and launcher.bind(LaunchConfig(1, 1)) is run
