@@ -157,7 +157,9 @@ def _return_value(frame: Frame, node: ast.Return, place: ast.expr, type: Lattice
     elif type == VOID:
         if not isinstance(value, Poison):
             where = "is annotated `-> None`" if RETURN in frame.declared else "returns nothing elsewhere"
-            frame.error(node, f"`{frame.name}` {where}, and returns a value here", "return a value everywhere, or nowhere")
+            frame.error(
+                node, f"`{frame.name}` {where}, and returns a value here", "return a value everywhere, or nowhere"
+            )
     elif type is not None:
         first = getattr(frame.decided.get(RETURN), "lineno", None)
         line = f" (line {first})" if first and RETURN not in frame.declared else ""
