@@ -7,7 +7,45 @@ from collections.abc import Iterator
 import pytest
 
 import kdsl
+import kdsl.frontend
+from kdsl.codegen.sass import assemble
+from kdsl.compilation import Compilation
+from kdsl.frontend import Checked, KernelRequest
 from kdsl.runtime.driver import CudaDriver
+from kdsl.target import Target
+
+ASSEMBLED_FOR = ("sm_75", "sm_90", "sm_120")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--assemble",
+        action="store_true",
+        help=f"have ptxas take every kernel that a test compiles, for {', '.join(ASSEMBLED_FOR)}; slow",
+    )
+
+
+@pytest.fixture(autouse=True)
+def assembled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With ``--assemble``: whatever passes the frontend must pass ptxas, for an old, a middle and a new architecture."""
+    if not request.config.getoption("--assemble"):
+        return
+    check = kdsl.frontend.check_kernels
+
+    def check_and_assemble(requests: list[KernelRequest]) -> Checked:
+        checked = check(requests)
+        for name in ASSEMBLED_FOR:
+            target = Target.parse(name)
+            try:
+                ptx = Compilation(checked.module, target, (), ()).ptx
+            except kdsl.CompileError as error:
+                # What an architecture lacks is refused by name, before LLVM or ptxas see it.
+                assert "sm_" in str(error)
+                continue
+            assemble(ptx, target)
+        return checked
+
+    monkeypatch.setattr(kdsl.frontend, "check_kernels", check_and_assemble)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
