@@ -158,9 +158,14 @@ def square_root(a: Number) -> Number:
     return Number(False, Fraction(2 * root + (Fraction(root * root) != scaled), 1 << 1301))
 
 
-def is_tiny(number: Number, f: Format) -> bool:
-    """Below the normal numbers before rounding, which is when hardware flushes a result."""
-    return not (number.nan or number.infinite) and abs(number.value) < Fraction(2) ** (1 - f.bias)
+def is_tiny(number: Number, f: Format, mode: str) -> bool:
+    """Below the normal numbers after rounding with an exponent that has no lower end, which is when hardware flushes."""
+    if number.nan or number.infinite or number.value == 0:
+        return False
+    smallest = Fraction(2) ** (1 - f.bias)
+    lowered = Number(number.negative, number.value * 4)  # two exponents up, where nothing is subnormal any more
+    rounded = decode(encode(lowered, f, mode), f)
+    return abs(number.value) < smallest / 2 or (not rounded.infinite and abs(rounded.value) < 4 * smallest)
 
 
 def flush(bits: int, f: Format) -> int:

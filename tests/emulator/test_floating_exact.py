@@ -48,9 +48,13 @@ def operands(f: Format, count: int, seed: int) -> list[tuple[int, ...]]:
     return rows
 
 
-def quiet_payload(row: tuple[int, ...], f: Format) -> int:
-    """An f64 NaN result: the last NaN operand, quieted, or the invalid operation's own."""
-    for bits in reversed(row):
+def quiet_payload(name: str, row: tuple[int, ...], f: Format) -> int:
+    """An f64 NaN result: an operand, quieted, or the invalid operation's own.
+
+    Of several NaN the second operand goes first, then the third; for div the first.
+    """
+    order = row if name == "div" else row[1:] + row[:1]
+    for bits in order:
         if bits & ~f.sign > f.infinity:
             return bits | 1 << 51
     return f.nan
@@ -63,8 +67,8 @@ def expected(name: str, row: tuple[int, ...], type_name: str, mode: str, ftz: bo
     number = REFERENCES[name][1](*(rational.decode(bits, f) for bits in row), mode)
     bits = rational.encode(number, f, mode)
     if number.nan and type_name == "f64":
-        bits = quiet_payload(row, f)
-    if ftz and rational.is_tiny(number, f):
+        bits = quiet_payload(name, row, f)
+    if ftz and rational.is_tiny(number, f, mode):
         bits &= f.sign
     return rational.saturate(bits, f) if sat else bits
 

@@ -245,7 +245,7 @@ def _narrow_float(source: str, result: str, mode: str, ftz: bool) -> Run:
         bits = narrow(values(a), result, mode)
         if source == "f64":
             bits = _keep_payload(bits, a, result)
-        return flush_tiny(bits, values(a), "f32") if ftz and result == "f32" else bits
+        return flush_tiny(bits, values(a), "f32", mode) if ftz and result == "f32" else bits
 
     return in_blocks(run)
 

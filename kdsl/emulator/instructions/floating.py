@@ -135,7 +135,7 @@ def general(name: str, type_name: str, form: Form) -> Run:
         whole = exact(*(values(x).astype(np.float64) for x in operands), mode)
         result = narrow(whole, type_name, mode)
         if form.ftz:
-            result = flush_tiny(result, whole, type_name)
+            result = flush_tiny(result, whole, type_name, mode)
         if form.sat:
             result = saturate(result, type_name)
         return relu(result, type_name) if form.relu else result
@@ -152,13 +152,19 @@ def _plain_f32(name: str) -> Run:
     return lambda a, b: canonical_f32(ufunc(a.view(np.float32), b.view(np.float32)))
 
 
+# Whose NaN payload an f64 result keeps, from the last choice to the first, where that is not the order of operands.
+PAYLOAD_ORDER = {"div": (1, 0), "fma": (0, 2, 1), "mad": (0, 2, 1)}
+
+
 def _f64(name: str, mode: str) -> Run:
     if mode == "rn" and name in ("fma", "mad"):
         return fma_f64
     compute = NEAREST[name] if mode == "rn" else partial(DIRECTED[name], mode=mode)
+    order = PAYLOAD_ORDER.get(name, range(EXACT[name][1]))
 
     def run(*operands: Array) -> Array:
-        return payload_f64(compute(*(x.view(np.float64) for x in operands)), *operands)
+        result = compute(*(x.view(np.float64) for x in operands))
+        return payload_f64(result, *(operands[place] for place in order))
 
     return run if mode == "rn" else in_blocks(run)
 

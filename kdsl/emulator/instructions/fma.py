@@ -94,7 +94,7 @@ def _fma_block(a_bits: Array, b_bits: Array, c_bits: Array, result: Array, work:
     if strange.any():
         x, y, z = (np.broadcast_to(x, strange.shape)[strange] for x in (a_bits, b_bits, c_bits))
         exact = scaled_fma(x.view(np.float64), y.view(np.float64), z.view(np.float64), "rn")
-        result[strange] = payload_f64(exact, x, y, z).view(np.float64)
+        result[strange] = payload_f64(exact, x, z, y).view(np.float64)
 
 
 def _plain_terms(a: Array, b: Array, c: Array, work: Array) -> tuple[Array, Array, Array]:

@@ -1,8 +1,8 @@
 """The floating-point formats: bits to values, an exact or odd f64 rounded to bits, NaN, flushing and saturation.
 
 NaN results are the hardware's: all ones without the sign for f32 (0x7fffffff), f16 and bf16 (0x7fff); an f64 result
-keeps the payload of the last NaN operand, quieted, and is 0xfff8000000000000 where no operand is NaN. Results that .ftz
-flushes are those below the smallest normal number before rounding. All of this was seen on an H200.
+keeps a NaN operand's payload, quieted (of several the second operand's, then the third's; for div the first's), and is
+0xfff8000000000000 where no operand is NaN. All of this, and which results .ftz flushes, was seen on an H200.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ ONE: dict[str, Any] = {
     "f64": np.uint64(0x3FF0000000000000),
 }
 SMALLEST_NORMAL = {"f16": 2.0**-14, "f32": 2.0**-126}
+PRECISION = {"f16": 11, "f32": 24}
 QUIET = np.uint64(1 << 51)
 ROUNDINGS = frozenset(("rn", "rz", "rm", "rp"))
 
@@ -86,7 +87,7 @@ def canonical_f32(result: Array) -> Array:
 
 
 def payload_f64(result: Array, *operands: Array) -> Array:
-    """From a fresh float64 array to bits, with NaN results as hardware has them (see above)."""
+    """From a fresh float64 array to bits, NaN results as hardware has them: with the payload of the last NaN operand."""
     bits: Array = result.view(np.uint64)
     nan = np.isnan(result)
     if nan.any():
@@ -134,9 +135,21 @@ def to_odd(total: Array, error: Array) -> Array:
     return bits.view(np.float64)
 
 
-def flush_tiny(bits: Array, exact: Array, type_name: str) -> Array:
-    """Results whose exact value is below the normal numbers become zero (.ftz), even if rounding makes them normal."""
-    tiny = np.abs(exact) < SMALLEST_NORMAL[type_name]
+def flush_tiny(bits: Array, exact: Array, type_name: str, mode: str) -> Array:
+    """Results become zero of their sign (.ftz) that are below the normal numbers.
+
+    What counts is what the type's precision would give if exponents had no end (IEEE 754's tininess after rounding):
+    just below the smallest normal number the steps are half of a subnormal's.
+    """
+    smallest, precision = SMALLEST_NORMAL[type_name], PRECISION[type_name]
+    size = np.abs(exact)
+    if mode == "rn":
+        tiny = size < smallest * (1 - 2.0 ** -(precision + 1))
+    elif mode == "rz":
+        tiny = size < smallest
+    else:
+        away = (exact < 0) == (mode == "rm")
+        tiny = np.where(away, size <= smallest * (1 - 2.0**-precision), size < smallest)
     return np.where(tiny, bits & SIGN[type_name], bits) if tiny.any() else bits
 
 
@@ -162,22 +175,41 @@ def odd_f32(exact: Array) -> Array:
 
 def round_bf16(bits: Array, mode: str = "rn") -> Array:
     """f32 bits (odd, if they stand for something longer) to bf16 bits; NaN in, canonical NaN out."""
-    high, low = bits >> np.uint32(16), bits & np.uint32(0xFFFF)
-    negative = (bits >> np.uint32(31)) != 0
     if mode == "rn":
-        up = low + (high & np.uint32(1)) > np.uint32(0x8000)
+        rounded = bits >> np.uint32(16)
+        rounded &= np.uint32(1)
+        rounded += np.uint32(0x7FFF)
+        rounded += bits
     elif mode == "rz":
-        up = np.zeros(bits.shape, np.bool_)
+        rounded = bits
     else:
-        up = (low != 0) & (negative == (mode == "rm"))
-    result = (high + up).astype(np.uint16)
-    return np.where(is_nan(bits, "f32"), CANONICAL["bf16"], result)
+        negative = (bits >> np.uint32(31)) != 0
+        rounded = bits + np.where(negative == (mode == "rm"), np.uint32(0xFFFF), np.uint32(0))
+    result = (rounded >> np.uint32(16)).astype(np.uint16)
+    nan = np.isnan(bits.view(np.float32))
+    if nan.any():
+        np.copyto(result, CANONICAL["bf16"], where=nan)
+    return result
+
+
+def _sticky_f32(exact: Array, mode: str) -> Array:
+    """f32 bits that round to bf16 as ``exact`` does."""
+    if exact.dtype == np.float32:
+        return exact.view(np.uint32)
+    if mode != "rn":
+        return odd_f32(exact)
+    bits = exact.astype(np.float32).view(np.uint32)
+    # Only at the middle of two bf16 does it matter on which side of the f32 the exact value was.
+    middle = (bits & np.uint32(0xFFFF)) == 0x8000
+    if middle.any():
+        bits[middle] = odd_f32(exact[middle])
+    return bits
 
 
 def narrow(exact: Array, type_name: str, mode: str = "rn") -> Array:
     """An exact (or odd) f64 or f32 to the bits of f16, bf16 or f32; NaN becomes canonical."""
     if type_name == "bf16":
-        return round_bf16(exact.view(np.uint32) if exact.dtype == np.float32 else odd_f32(exact), mode)
+        return round_bf16(_sticky_f32(exact, mode), mode)
     dtype = np.float16 if type_name == "f16" else np.float32
     nearest = exact.astype(dtype)  # a copy even of an f32, as the bits are changed in place
     bits = nearest.view(UNSIGNED[WIDTH[type_name]])

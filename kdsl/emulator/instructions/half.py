@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from kdsl.emulator.instructions import approximate, floating
 from kdsl.emulator.instructions.formats import narrow, real
-from kdsl.emulator.operation import Opcode, Operation, Run, in_blocks
+from kdsl.emulator.operation import BLOCK, Opcode, Operation, Run, in_blocks
 
 HALVES = frozenset(("f16", "bf16"))
 
 
 def _arithmetic(name: str, type_name: str, form: floating.Form) -> Run:
     """By way of one f32 operation where rounding its result again is harmless, which takes 2 * 11 + 2 bits or fewer."""
-    general = in_blocks(floating.general(name, type_name, form))
+    general = in_blocks(floating.general(name, type_name, form), BLOCK // 2)
     if name == "fma" or form != floating.Form("rn", False, False, False):
         return general
     ufunc, values = floating.NEAREST[name], real(type_name)

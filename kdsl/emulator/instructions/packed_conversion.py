@@ -93,7 +93,7 @@ def _to_tf32(mode: str, flags: tuple[str, ...]) -> Operation | None:
         if "satfinite" in flags:
             infinite = (rounded & np.uint32(0x7FFFFFFF)) == 0x7F800000
             rounded = np.where(infinite, rounded - np.uint32(0x2000), rounded)
-        bits = np.where(is_nan(a, "f32"), (a & np.uint32(0xFFFFE000)) | np.uint32(0x00400000), rounded)
+        bits = np.where(is_nan(a, "f32"), a & np.uint32(0xFFFFE000), rounded)
         return relu(bits, "f32") if "relu" in flags else bits
 
     return Operation(run, ("f32",), ("b32",)) if mode in ("rna", "rn", "rz") else None
