@@ -34,7 +34,7 @@ from kdsl.ir import nodes as ir
 from kdsl.lang.index import Registers
 from kdsl.lang.intrinsic import Intrinsic
 from kdsl.lang.types import ScalarType, TupleType, Type, boolean
-from kdsl.source import SourceFile, Span
+from kdsl.source import InternalError, SourceFile, Span
 
 if TYPE_CHECKING:
     from kdsl.frontend.functions import Instance
@@ -148,7 +148,10 @@ class Frame:
 
     def value(self, node: ast.expr) -> Value:
         """What an expression is."""
-        return self.session.evaluate(self, node)
+        value = self.session.evaluate(self, node)
+        if isinstance(value, Poison) and not self.quiet and not self.session.reporter.failed:
+            raise InternalError(f"{self.span(node)}: `{self.text(node)}` is refused without a reason")
+        return value
 
     def const(self, value: bool | int | float, type: Type, node: ast.expr | ast.stmt) -> Runtime:
         return Runtime(ir.Const(value, type, self.span(node)))

@@ -47,7 +47,8 @@ def infer(frame: Frame) -> None:
         if type is not None and name not in parameters:
             frame.declared[name] = frame.types[name] = type
     for names in frame.scope.components:
-        open_names = [n for n in names if n not in frame.declared]
+        _functions(frame, names)
+        open_names = [n for n in names if n not in frame.declared and n not in frame.constants]
         if len(open_names) == 1:
             _solve_one(frame, open_names[0])
         elif open_names:
@@ -55,6 +56,18 @@ def infer(frame: Frame) -> None:
         for name in names:
             if name in frame.declared and name != RETURN:
                 _declared_constant(frame, name)
+
+
+def _functions(frame: Frame, names: list[str]) -> None:
+    """Nested functions and lambdas that are bound once are known before their bodies are: those may name themselves."""
+    for name in names:
+        bindings = frame.scope.bindings[name]
+        if len(bindings) != 1 or name in frame.types or bindings[0].loops:
+            continue
+        binding = bindings[0]
+        is_lambda = binding.how is How.ASSIGN and isinstance(binding.value, ast.Lambda) and not binding.path
+        if binding.how is How.FUNCTION or is_lambda:
+            frame.constants[name] = _value(frame, binding)
 
 
 def _solve_one(frame: Frame, name: str) -> None:
