@@ -16,7 +16,7 @@ from kdsl.compilation import Compilation, run_pipeline
 from kdsl.device import Devices
 from kdsl.ir.options import Options
 from kdsl.lang.types import I64, ArrayType, Type, as_type
-from kdsl.runtime.errors import ArgumentTypeError, ExtentError
+from kdsl.runtime.errors import ArgumentTypeError
 from kdsl.runtime.inference import infer_type
 from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_configured
 from kdsl.target import Target
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from kdsl.ir.nodes import Function
 
 P = ParamSpec("P")
+MOST_HOT = 256
+"""Grids that a kernel keeps launches ready for."""
 DEVICES = Devices()
 
 
@@ -73,18 +75,20 @@ class ConfiguredKernel(Generic[P]):
 
     # Why Any and not P? A launch takes arrays and numbers where the function says Ptr and i32.
     def __call__(self, *arguments: Any, **keywords: Any) -> None:
-        try:
-            self._run(*arguments, **keywords)
-        except ExtentError:
-            self.kernel.specialize(arguments, keywords, wide=True).launcher.bind(self.config)(*arguments, **keywords)
+        self._run(*arguments, **keywords)
 
     def _specialize_and_run(self, *arguments: Any, **keywords: Any) -> None:
         """What a call does at first, and again when the device or a captured name has changed."""
         launcher = self.kernel.specialize(arguments, keywords).launcher
         # Only a kernel with annotations may skip this next time: another's types depend on the arguments.
         if self.kernel.is_annotated:
-            self._run = launcher.bind(self.config, otherwise=self._specialize_and_run)
-        launcher.bind(self.config)(*arguments, **keywords)
+            self._run = launcher.bind(self.config, otherwise=self._specialize_and_run, wider=self._run_wide)
+            self.kernel.remember(self.config, self._run)
+        launcher.bind(self.config, wider=self._run_wide)(*arguments, **keywords)
+
+    def _run_wide(self, *arguments: Any, **keywords: Any) -> None:
+        """For arrays whose offsets do not fit 32 bits."""
+        self.kernel.specialize(arguments, keywords, wide=True).launcher.bind(self.config)(*arguments, **keywords)
 
     def __repr__(self) -> str:
         return f"{self.kernel!r}[{self.config.grid}, {self.config.block}]"
@@ -100,6 +104,7 @@ class Kernel(Generic[P]):
         self.function: FunctionType = cast(FunctionType, function)
         self.options = options
         self._configurations = Configurations(lambda config: ConfiguredKernel(self, config))
+        self._hot: dict[int, dict[int, Callable[..., None]]] = {}
         self._specializations: dict[tuple[object, ...], Specialization] = {}
         self._lock = threading.RLock()
 
@@ -126,16 +131,27 @@ class Kernel(Generic[P]):
         """
         return all(type is not None for _, type in self.parameters)
 
-    def __getitem__(self, configuration: Any) -> ConfiguredKernel[P]:
+    def __getitem__(self, configuration: Any) -> Callable[..., None]:
         """The kernel with a launch configuration: ``[grid, block]``, ``[grid, block, stream, shared_bytes]`` or
         ``[LaunchConfig(...)]``.
         """
         if type(configuration) is tuple and len(configuration) == 2:
             grid, block = configuration
-            # Why here too? It spares the commonest launch a call. Why look at types? 4 == 4.0 == True to a dict.
+            # Why look at types? 4 == 4.0 == True to a dict, but only one of them is a grid.
             if type(grid) is int and type(block) is int:
-                return self._configurations[configuration]  # type: ignore[no-any-return]
+                try:
+                    return self._hot[grid][block]
+                except KeyError:
+                    pass  # not launched yet
         return self._configurations.configured(configuration)  # type: ignore[no-any-return]
+
+    def remember(self, config: LaunchConfig, run: Callable[..., None]) -> None:
+        """Let ``[grid, block]`` give ``run`` from now on, if that is all that ``config`` says."""
+        grid, block = config.grid[0], config.block[0]
+        if config == LaunchConfig(max(grid, 1), block):
+            if len(self._hot) >= MOST_HOT:
+                self._hot = {}
+            self._hot.setdefault(grid, {})[block] = run
 
     def __call__(self, *arguments: Any, **keywords: Any) -> NoReturn:
         raise not_configured(self.name, arguments)

@@ -17,7 +17,7 @@ from kdsl.lang.layout import buffer_size, parameter_layout
 from kdsl.lang.types import SCALARS, ArrayType, PointerType, ScalarType, Type
 from kdsl.runtime.arguments import ArrayArgument, Parameter, array_argument, scalar_argument
 from kdsl.runtime.config import LaunchConfig
-from kdsl.runtime.errors import ArgumentTypeError
+from kdsl.runtime.errors import ArgumentTypeError, ExtentError
 from kdsl.runtime.formats import struct_format
 from kdsl.runtime.host_arrays import HostArrays
 from kdsl.runtime.memory import layout_of
@@ -93,7 +93,7 @@ class Launcher:
         # nor a launch inside of a launch (an array's property may make one) ever share a buffer.
         # Why several at once? A list that pop empties is freed, and allocated again by the next append.
         self._idle = [ParameterBuffer(self._size) for _ in range(4)]
-        self._bound: dict[LaunchConfig | Launch, Callable[..., None]] = {}
+        self._bound: dict[tuple[object, ...], Callable[..., None]] = {}
 
     def _compile(self) -> Callable[..., Callable[..., None]]:
         signature = [(p.name, p.type) for p in self.parameters]
@@ -116,31 +116,33 @@ class Launcher:
         make: Callable[..., Callable[..., None]] = scope["make"]
         return make
 
-    def bind(self, config: LaunchConfig | Launch, otherwise: Callable[..., None] | None = None) -> Callable[..., None]:
+    def bind(
+        self,
+        config: LaunchConfig | Launch,
+        otherwise: Callable[..., None] | None = None,
+        wider: Callable[..., None] | None = None,
+    ) -> Callable[..., None]:
         """A function of the kernel's arguments that launches with ``config``, checked here against the device.
 
         ``otherwise`` gets the arguments if a condition does not hold; without it conditions are not looked at.
+        ``wider`` gets them if an array's offsets do not fit 32 bits, instead of the ExtentError.
         """
-        if otherwise is None:
-            try:
-                return self._bound[config]
-            except (KeyError, TypeError):
-                pass  # new, or with another library's stream that has no hash
+        key = (config, otherwise, wider)
+        try:
+            return self._bound[key]
+        except (KeyError, TypeError):
+            pass  # new, or with another library's stream that has no hash
         empty = isinstance(config, LaunchConfig) and config.empty
         launch = config.check(self.backend) if isinstance(config, LaunchConfig) else config
-        bound = _Bound(self, launch, empty, otherwise)
+        bound = _Bound(self, launch, empty, otherwise, wider)
         run = self._make(bound.enqueue, bound.checked, self._idle.pop, self._idle.append, self._pack)
         # What Python itself says of a keyword that there is not.
         run.__name__ = run.__qualname__ = self.kernel
-        if otherwise is None:
-            self._remember(config, run)
-        return run
-
-    def _remember(self, config: LaunchConfig | Launch, run: Callable[..., None]) -> None:
         if len(self._bound) >= MOST_BOUND:
             self._bound.clear()
         with contextlib.suppress(TypeError):
-            self._bound[config] = run
+            self._bound[key] = run
+        return run
 
     def holds(self) -> bool:
         """Whether all conditions hold."""
@@ -173,6 +175,15 @@ class Launcher:
             raise ArgumentTypeError(f"{counted}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
         raise ArgumentTypeError(f"{counted}: drop {len(given) - count}")
 
+    def checked_arguments(self, given: tuple[Any, ...]) -> list[Any]:
+        """What fits each parameter: an ArrayArgument, or the number to pack."""
+        return [
+            scalar_argument(parameter, value)
+            if isinstance(parameter.type, ScalarType)
+            else array_argument(parameter, value, self.backend)
+            for parameter, value in zip(self.parameters, self.arguments(given), strict=True)
+        ]
+
     def pack(self, values: Sequence[Any]) -> ParameterBuffer:
         """A buffer with ``values``, one for each PTX parameter; `keep` it once it is enqueued."""
         try:
@@ -191,11 +202,19 @@ class Launcher:
 class _Bound:
     """A launcher with one configuration: how it enqueues, and the checked way for arguments of every kind."""
 
-    def __init__(self, launcher: Launcher, launch: Launch, empty: bool, otherwise: Callable[..., None] | None) -> None:
+    def __init__(
+        self,
+        launcher: Launcher,
+        launch: Launch,
+        empty: bool,
+        otherwise: Callable[..., None] | None,
+        wider: Callable[..., None] | None,
+    ) -> None:
         self.launcher = launcher
         self.launch = launch
         self.empty = empty
         self.otherwise = otherwise
+        self.wider = wider
         self.enqueue: Enqueue = _nothing if empty else launcher.enqueue(launch)
 
     def checked(self, given: tuple[Any, ...]) -> None:
@@ -204,14 +223,19 @@ class _Bound:
         if self.otherwise is not None and not launcher.holds():
             self.otherwise(*given)
             return
-        found = [
-            scalar_argument(parameter, value)
-            if isinstance(parameter.type, ScalarType)
-            else array_argument(parameter, value, launcher.backend)
-            for parameter, value in zip(launcher.parameters, launcher.arguments(given), strict=True)
-        ]
-        if self.empty:
+        try:
+            found = launcher.checked_arguments(given)
+        except ExtentError:
+            if self.wider is None:
+                raise
+            self.wider(*given)
             return
+        if not self.empty:
+            self._run(found)
+
+    def _run(self, found: list[Any]) -> None:
+        """Copy in, launch and copy back."""
+        launcher = self.launcher
         hosted = [
             (argument.host, parameter.written)
             for parameter, argument in zip(launcher.parameters, found, strict=True)
