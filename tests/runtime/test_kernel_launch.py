@@ -1,0 +1,123 @@
+"""Launching through `@kernel` on the emulator: what is remembered between launches, and what must not be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kdsl
+from kdsl import Array, LaunchConfig, Ptr, f32, grid, i32, kernel
+
+SCALE = 2
+
+
+@kernel
+def scale(x: Ptr[f32], n: i32):
+    i = grid(1)
+    if i < n:
+        x[i] = x[i] * SCALE
+
+
+@kernel
+def count(x: Ptr[i32], n: i32):
+    for _ in range(n):
+        x[0] += 1
+
+
+@kernel
+def untyped(x, value):
+    i = grid(1)
+    if i < x.shape[0]:
+        x[i] = value
+
+
+@kernel
+def rows(x: Array[f32, 2]):
+    x[0, 0] = x.shape[0] * 100 + x.shape[1]
+
+
+@pytest.fixture(autouse=True)
+def on_the_emulator():
+    kdsl.set_device("emulator")
+
+
+def test_a_rebound_global_is_noticed(monkeypatch):
+    x = np.ones(4, np.float32)
+    run = scale[1, 32]
+    for factor in (2, 2, 5, 5, 2):
+        monkeypatch.setitem(globals(), "SCALE", factor)
+        for launch in (scale[1, 32], run):
+            x[:] = 1
+            launch(x, 4)
+            assert (x == factor).all()
+
+
+def test_a_builtin_that_becomes_hidden_is_noticed(monkeypatch):
+    x = np.zeros(1, np.int32)
+    for _ in range(2):
+        count[1, 1](x, 3)
+    assert x[0] == 6
+    monkeypatch.setitem(globals(), "range", 7)
+    with pytest.raises(kdsl.CompileError):
+        count[1, 1](x, 3)
+    assert x[0] == 6
+    monkeypatch.undo()
+    count[1, 1](x, 3)
+    assert x[0] == 9
+
+
+def test_arguments_by_name_and_of_every_kind():
+    x = np.ones(4, np.float32)
+    for _ in range(2):
+        scale[1, 32](n=4, x=x)
+    assert (x == 4).all()
+    device = kdsl.to_device(x)
+    for _ in range(2):
+        scale[1, 32](device, n=np.int64(4))
+    assert (device.to_host() == 16).all()
+
+
+def test_a_kernel_without_annotations_follows_its_arguments():
+    run = untyped[1, 32]
+    for dtype in (np.float32, np.int32, np.float64, np.float32):
+        x = np.zeros(8, dtype)
+        run(x, 3)
+        assert (x == 3).all() and x.dtype == dtype
+        run(x[::2], 5)
+        assert (x == [5, 3] * 4).all()
+
+
+def test_ranks_and_extents():
+    x = np.zeros((3, 7), np.float32)
+    for _ in range(2):
+        rows[1, 1](x)
+        assert x[0, 0] == 307
+    with pytest.raises(ValueError, match=r"rows: argument `x` takes Array\[f32, 2\].* 1 dimension, shape \(21,\)"):
+        rows[1, 1](x.ravel())
+
+
+def test_configurations_after_the_first_launch():
+    x = np.ones(4, np.float32)
+    for config in ((1, 32), ((1, 1), 32), (LaunchConfig(1, 32),), (1, 32, None, 64)):
+        scale[config if len(config) > 1 else config[0]](x, 4)
+    assert (x == 16).all()
+    for bad in ((1.0, 32), (True, 32), (1, 32.0), (0, 32)):
+        with pytest.raises((TypeError, ValueError), match="grid.x|block.x"):
+            scale[bad](x, 4)
+    scale[LaunchConfig.for_num_elems(0)](x, 4)
+    assert (x == 16).all()
+
+
+def test_wrong_arguments_after_the_first_launch():
+    x = np.ones(4, np.float32)
+    scale[1, 32](x, 4)
+    for args, text in (
+        ((x,), "got 1: `n` is missing"),
+        ((x, 4, 5), "got 3: drop 1"),
+        ((x, 4.0), "takes an int"),
+        ((x.astype(np.float64), 4), r"pass a.astype\(np.float32\)"),
+        ((x, 2**31), "does not fit"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=text):
+            scale[1, 32](*args)
+    assert (x == 2).all()
