@@ -12,7 +12,7 @@ from kdsl import Ptr, block_dim, block_idx, f32, i32, kernel, thread_idx
 
 
 @kernel
-def vadd(a: Ptr[f32], b: Ptr[f32], c: Ptr[f32], n: i32):
+def vadd(a: Ptr[f32], b: Ptr[f32], c: Ptr[f32], n: i32) -> None:
     i = block_idx.x * block_dim.x + thread_idx.x
     if i < n:
         c[i] = a[i] + b[i]

@@ -107,7 +107,8 @@ class PointerType:
 class ArrayType:
     """An array of 1 to 4 dimensions. ``shape`` is known for shared and local arrays, None for parameters.
 
-    ``index`` is the type of extents and strides (None: i32). A parameter's value is data pointer, extents, then strides (counted in
+    ``index`` is the type of extents and strides (None: i32). A parameter's value is data pointer, extents, then
+    strides (counted in
     elements, not bytes) if ``strided``; with a known shape it is the data pointer alone.
     """
 
