@@ -246,7 +246,8 @@ class Expressions:
                 room = self.context.alloca(llvm.ArrayType(t, size), e.name)
                 self.arrays[e.uid] = llvm.IRBuilder(self.context.entry).addrspacecast(room, pointer(Space.LOCAL))
             else:
-                name = f"{self.function.name}_{e.name}_{e.uid}"
+                # PTX knows ASCII names only.
+                name = f"{self.function.name}_{e.name if e.name.isascii() else 'array'}_{e.uid}"
                 self.arrays[e.uid] = self.context.shared.variable(llvm.ArrayType(t, size), name, Space.SHARED, 16)
         return self.arrays[e.uid]
 

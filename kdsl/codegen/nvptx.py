@@ -51,8 +51,7 @@ def optimize(llvm: str, target: Target) -> OptimizedModule:
     version = _ptx_version(llvm, target)
     machine = _machine(target.name, version)
     with _options(_UNROLL, _SELECTS):
-        module = binding.parse_assembly(llvm)
-        module.verify()
+        module = _parse(llvm)
         libdevice.link(module, target, flush_subnormals='!"nvvm-reflect-ftz", i32 1' in llvm)
         builder = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options(speed_level=3))
         builder.getModulePassManager().run(module, builder)
@@ -68,6 +67,16 @@ def emit(optimized: OptimizedModule, target: Target) -> str:
     if strays:
         raise InternalError(f"LLVM knows no such intrinsic, and the PTX would call it: {', '.join(sorted(strays))}")
     return settle(ptx)
+
+
+def _parse(llvm: str) -> binding.ModuleRef:
+    """The text as a module; what LLVM says against it is a mistake of ours."""
+    try:
+        module = binding.parse_assembly(llvm)
+        module.verify()
+    except RuntimeError as error:
+        raise InternalError(f"LLVM refuses the module: {error}") from error
+    return module
 
 
 def _ptx_version(llvm: str, target: Target) -> int:

@@ -56,7 +56,7 @@ def test_the_module_and_the_target_agree_on_the_data_layout() -> None:
 
 
 def test_options_are_put_back_after_an_error() -> None:
-    with pytest.raises(RuntimeError):
+    with pytest.raises(InternalError, match="LLVM refuses the module"):
         optimize("this is not LLVM", SM_90)
     test_options_are_put_back()
 

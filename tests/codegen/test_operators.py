@@ -13,7 +13,6 @@ from kdsl.target import Target
 
 from . import trees as t
 from .compile import ptx_of
-from .test_vadd import ASSEMBLED
 
 INT_ONLY = "& | ^ << >>".split()
 BOOL_BINARY = "& | ^ min max".split()
@@ -52,7 +51,7 @@ def unary_kernels(scalar: ScalarType) -> Iterator[ir.Function]:
             yield t.pointwise(f"{op.name}1_{scalar}", scalar, [scalar], lambda x, sign=sign: t.unary(sign, x))
 
 
-@pytest.mark.parametrize("arch", ASSEMBLED)
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_89", "sm_90", "sm_100a", "sm_120"])
 def test_ptxas_takes_every_operator_on_every_type(arch: str) -> None:
     made = list(kernels())
     assembled = assemble(ptx_of(*made, arch=arch), Target.parse(arch))
