@@ -23,7 +23,8 @@ def decode_pure(scope: Scope, instruction: Instruction) -> Step | None:
         return None
     result = instruction.operands[0]
     try:
-        operation = pure_operation(instruction.opcode, isinstance(result, Pair))
+        count = len(instruction.operands) - 1
+        operation = pure_operation(instruction.opcode, isinstance(result, Pair), count)
     except UnknownInstruction as error:
         scope.fail(instruction, str(error))
     return None if operation is None else wire(scope, instruction, operation)

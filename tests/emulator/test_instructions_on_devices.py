@@ -160,3 +160,15 @@ def differences(machine: Backend, function: Any, opcode: Opcode, approximate: bo
             text = f"{inputs} gave {got[lane]:#x}, not {want[lane]:#x}"
             failures.append(f"{'.'.join(opcode)}: {len(wrong)} differ; {text}")
     return failures
+
+
+def test_the_emulator_takes_three_operands_of_min() -> None:
+    """sm_100's form, which only the number of operands tells from that of two."""
+    text = module([("min", "f32")], version="8.8", target="sm_100").replace(
+        "%r12, %r10, %r11;", "%r12, %r10, %r11, %r10;"
+    )
+    assert "min.f32 %r12, %r10, %r11, %r10;" in text
+    machine = Emulator("sm_100")
+    a, b = patterns("f32", 0), patterns("f32", 1)
+    (got,) = run_on(machine, machine.function(machine.load(text.encode()), "k0"), [a, b], [np.uint32])
+    assert np.array_equal(got, operation_of(("min", "f32")).run(a, b))

@@ -87,7 +87,7 @@ def canonical_f32(result: Array) -> Array:
 
 
 def payload_f64(result: Array, *operands: Array) -> Array:
-    """From a fresh float64 array to bits, NaN results as hardware has them: with the payload of the last NaN operand."""
+    """From a fresh float64 array to bits, a NaN with the payload of the last of ``operands`` that is one."""
     bits: Array = result.view(np.uint64)
     nan = np.isnan(result)
     if nan.any():
