@@ -211,6 +211,12 @@ def _match(code: CodeType, text: str) -> tuple[SourceFile, FunctionNode] | None:
         return None
     nodes = [n for n in file.functions.get(code.co_firstlineno, ()) if getattr(n, "name", "<lambda>") == code.co_name]
     if len(nodes) > 1:
+        if not any(_positions(code)):
+            raise CompileError.at(
+                Span(code.co_filename, code.co_firstlineno),
+                f"several functions `{code.co_name}` start on this line, and Python runs without column numbers",
+                "write each on a line of its own",
+            )
         nodes = [n for n in nodes if _covers(n, code)]
         nodes = sorted(nodes, key=lambda n: (n.end_lineno or 0, n.end_col_offset or 0, -n.col_offset))[:1]
     if not nodes:

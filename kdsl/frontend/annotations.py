@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import inspect
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar, get_args, get_origin
 
 from kdsl.frontend.frame import Frame
-from kdsl.frontend.values import Poison, Static, Tuple, Weak
-from kdsl.lang.types import VOID, Array, Ptr, Type, as_type
+from kdsl.frontend.values import Poison, Static
+from kdsl.lang.types import VOID, TupleType, Type, as_type
 from kdsl.source import CompileError, Diagnostic, Span, find_function
 
 ACCEPTED = "a scalar type such as f32 or i32, Ptr[T], Array[T, ndim], a NumPy dtype, int, float or bool"
@@ -18,7 +18,7 @@ ACCEPTED = "a scalar type such as f32 or i32, Ptr[T], Array[T, ndim], a NumPy dt
 def kernel_parameters(function: FunctionType) -> tuple[tuple[str, Type | None], ...]:
     """Name and annotated type of each parameter, None where there is no annotation.
 
-    CompileError for an annotation that is no type, for ``*args`` and for defaults, which a launch does not fill in.
+    CompileError for an annotation that is no type, and for ``*args``.
     """
     code = function.__code__
     if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
@@ -44,15 +44,18 @@ def function_types(function: FunctionType, names: tuple[str, ...]) -> dict[str, 
     for name in (*names, "return"):
         if name in annotations:
             try:
-                types[name] = _resolved(function, name, annotations[name])
+                type = _resolved(function, name, annotations[name])
             except CompileError as error:
                 wrong += error.diagnostics
+            else:
+                if type is not None:
+                    types[name] = type
     if wrong:
         raise CompileError(*wrong)
     return types
 
 
-def _resolved(function: FunctionType, name: str, annotation: Any) -> Type:
+def _resolved(function: FunctionType, name: str, annotation: Any) -> Type | None:
     text = annotation
     try:
         if isinstance(annotation, str):
@@ -60,7 +63,7 @@ def _resolved(function: FunctionType, name: str, annotation: Any) -> Type:
             annotation = eval(annotation, function.__globals__, closure)
             if isinstance(annotation, str):
                 annotation = eval(annotation, function.__globals__, closure)
-        type = as_type(annotation)
+        type = annotated_type(annotation)
     except (NameError, TypeError, AttributeError, SyntaxError, ValueError, LookupError) as error:
         shown = text if isinstance(text, str) else getattr(annotation, "__name__", repr(annotation))
         what = "the result" if name == "return" else f"`{name}`"
@@ -97,59 +100,38 @@ def _place(function: FunctionType, name: str | None) -> Span:
 
 def local_annotation(frame: Frame, node: ast.expr) -> Type | None:
     """The type that the annotation of a local variable means; None (reported) if it is none."""
-    value = _annotation_object(frame, node)
-    if value is _WRONG:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return _quoted(frame, node, node.value)
+    value = frame.value(node)
+    if isinstance(value, Poison):
         return None
     try:
-        return as_type(value)
+        if isinstance(value, Static):
+            return annotated_type(value.object)
     except (TypeError, ValueError):
-        frame.error(node, f"`{frame.text(node)}` is no type of the kernel language", f"write {ACCEPTED}")
-        return None
-
-
-_WRONG = object()
-
-
-def _annotation_object(frame: Frame, node: ast.expr) -> Any:
-    match node:
-        case ast.Constant(value=str(text)):
-            try:
-                inner = ast.parse(text, mode="eval").body
-            except SyntaxError:
-                frame.error(node, f"`{text}` is no type of the kernel language", f"write {ACCEPTED}")
-                return _WRONG
-            for part in ast.walk(inner):
-                ast.copy_location(part, node)
-            return _annotation_object(frame, inner)
-        case ast.Subscript():
-            base = frame.value(node.value)
-            arguments = _annotation_arguments(frame, node.slice)
-            if isinstance(base, Poison) or arguments is _WRONG:
-                return _WRONG
-            if isinstance(base, Static) and base.object in (Ptr, Array):
-                try:
-                    return base.object[arguments]
-                except (TypeError, ValueError) as error:
-                    frame.error(node, str(error))
-                    return _WRONG
-    value = frame.value(node)
-    match value:
-        case Static(object):
-            return object
-        case Poison():
-            return _WRONG
+        pass
     frame.error(node, f"`{frame.text(node)}` is no type of the kernel language", f"write {ACCEPTED}")
-    return _WRONG
+    return None
 
 
-def _annotation_arguments(frame: Frame, node: ast.expr) -> Any:
-    if isinstance(node, ast.Tuple):
-        parts = [_annotation_arguments(frame, e) for e in node.elts]
-        return _WRONG if _WRONG in parts else tuple(parts)
-    match frame.value(node):
-        case Static(object):
-            return object
-        case Weak(number):
-            return number
-        case Tuple() | _:
-            return _WRONG
+def _quoted(frame: Frame, node: ast.Constant, text: str) -> Type | None:
+    try:
+        inner = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        frame.error(node, f"`{text}` is no type of the kernel language", f"write {ACCEPTED}")
+        return None
+    for part in ast.walk(inner):
+        ast.copy_location(part, node)
+    return local_annotation(frame, inner)
+
+
+def annotated_type(annotation: Any) -> Type | None:
+    """The type that an annotation means; None for a TypeVar, which says nothing. TypeError for what is no type."""
+    if isinstance(annotation, TypeVar):
+        return None
+    if get_origin(annotation) is tuple:
+        elements = [annotated_type(a) for a in get_args(annotation)]
+        if None in elements:
+            return None
+        return TupleType(tuple(e for e in elements if e is not None))
+    return as_type(annotation)

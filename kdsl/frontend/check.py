@@ -173,6 +173,9 @@ def _require_plain(file: SourceFile, node: FunctionNode, name: str) -> None:
         )
     if isinstance(node, ast.AsyncFunctionDef):
         raise CompileError.at(place, f"`{name}` is an async function", "write a plain def")
+    defaults = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
+    if defaults:
+        raise CompileError.at(file.span(defaults[0]), "a launch fills in no default values", "leave it out")
     if node.args.vararg or node.args.kwarg:
         raise CompileError.at(place, f"`{name}` takes *args or **kwargs", "name each parameter")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 from types import ModuleType
+from typing import Any
 
 from kdsl.frontend.captures import has_attributes
 from kdsl.frontend.frame import Frame, describe_object
@@ -22,7 +23,7 @@ from kdsl.frontend.values import (
 )
 from kdsl.ir import nodes as ir
 from kdsl.lang.index import Registers
-from kdsl.lang.types import I32, ArrayType, PointerType, ScalarType, Space, TupleType
+from kdsl.lang.types import I32, Array, ArrayType, PointerType, Ptr, ScalarType, Space, TupleType
 
 
 def subscript(frame: Frame, node: ast.Subscript) -> Value:
@@ -34,6 +35,11 @@ def subscript(frame: Frame, node: ast.Subscript) -> Value:
             return POISON
         case _ if _is_tuple(base):
             return _tuple_element(frame, base, node)
+        case Static(object) if object is Ptr or object is Array or object is tuple:
+            return _generic(frame, object, node)
+        case Static(object) if type(object).__name__ == "Kernel":
+            message = f"`{frame.text(node.value)}` is a kernel, and a kernel cannot launch one"
+            return frame.error(node, message, "put what both need in a plain function, without @kernel")
         case Static(object):
             return frame.error(
                 node.value, f"{describe_object(object, frame.text(node.value))} cannot be indexed", _static_hint(object)
@@ -42,6 +48,26 @@ def subscript(frame: Frame, node: ast.Subscript) -> Value:
     if address is None:
         return POISON
     return Runtime(ir.Load(address, address.type.element, frame.span(node)))
+
+
+def _generic(frame: Frame, generic: Any, node: ast.Subscript) -> Value:
+    """A type with arguments: ``Ptr[f32]``, ``Array[f32, 2]``, ``tuple[f32, i32]``."""
+    value = frame.value(node.slice)
+    parts = [value] if not isinstance(value, Tuple) else list(value.elements)
+    arguments: list[Any] = []
+    for part in parts:
+        match part:
+            case Static(argument) | Weak(argument):
+                arguments.append(argument)
+            case Poison():
+                return POISON
+            case _:
+                message = f"{generic.__name__}[] takes types, known while the kernel is compiled"
+                return frame.error(node.slice, message)
+    try:
+        return Static(generic[tuple(arguments) if len(arguments) > 1 else arguments[0]])
+    except (TypeError, ValueError) as error:
+        return frame.error(node, str(error))
 
 
 def _is_tuple(value: Value) -> bool:
@@ -102,10 +128,11 @@ def constant_int(value: Value) -> int | None:
 
 def element_address(frame: Frame, base: Value, node: ast.Subscript) -> ir.ElementAddress | None:
     """The address of ``base[index]``, where base is a pointer or array; None (reported) if it is neither."""
-    if isinstance(node.slice, ast.Slice) or (
-        isinstance(node.slice, ast.Tuple) and any(isinstance(e, ast.Slice) for e in node.slice.elts)
-    ):
-        frame.error(node.slice, "a kernel has no slices", "loop over the indices")
+    written = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    slices = [part for part in written if isinstance(part, ast.Slice)]
+    for part in slices:
+        frame.error(part, "a kernel has no slices", "loop over the indices")
+    if slices:
         return None
     places: tuple[ast.expr, ...]
     if isinstance(node.slice, ast.Tuple):
