@@ -86,6 +86,28 @@ def test_structs_by_value_and_results_in_several_parts(run: Run) -> None:
     np.testing.assert_array_equal(out[:, 1], 1000 * i + 255)
 
 
+def test_a_result_that_is_stored_before_lanes_part(run: Run) -> None:
+    module = f"""
+.func (.param .b32 func_retval0) f(.param .b32 f_param_0, .param .b64 f_param_1)
+{{{REGISTERS}
+    ld.param.b32 %r1, [f_param_0]; ld.param.b64 %rd1, [f_param_1]; mul.lo.u32 %r2, %r1, 7;
+    st.param.b32 [func_retval0], %r2; and.b32 %r3, %r1, 1; setp.eq.u32 %p1, %r3, 0; @%p1 bra $E;
+    mul.wide.u32 %rd2, %r1, 4; add.s64 %rd1, %rd1, %rd2; st.global.u32 [%rd1], 1;
+    ret;
+$E: ret;
+}}
+"""
+    body = LINEAR + (
+        "ld.param.u64 %rd5, [mark]; { .param .b32 param0; .param .b64 param1; st.param.b32 [param0], %r4;"
+        "st.param.b64 [param1], %rd5; .param .b32 retval0; call.uni (retval0), f, (param0, param1);"
+        "ld.param.b32 %r11, [retval0]; }"
+    )
+    body += element("%rd1", "out") + "st.global.u32 [%rd1], %r11; ret;"
+    out, mark = run(kernel("u64 out, u64 mark", body, module=module), 1, 64, *np.zeros((2, 64), np.uint32))
+    np.testing.assert_array_equal(out, np.arange(64) * 7)
+    np.testing.assert_array_equal(mark, np.arange(64) % 2)
+
+
 POINTED = "".join(
     f"""
 .func (.param .b32 func_retval0) f{k}(.param .b32 p)

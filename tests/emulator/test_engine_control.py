@@ -48,6 +48,31 @@ def test_collatz_steps_loop_a_different_number_of_times_in_each_lane(block: int,
     assert out.tolist() == [steps(i + 1) for i in range(n)]
 
 
+def test_registers_are_right_where_only_some_lanes_have_met_again(run: Run) -> None:
+    """A loop whose body parts and joins; what has left the loop waits, and the joined lanes read a register from before."""
+    ptx = kernel(
+        "u64 out",
+        LINEAR + "mov.u32 %r10, 0; mov.u32 %r11, 0; xor.b32 %r13, %r4, 21;"
+        "$LOOP: setp.ge.u32 %p1, %r10, %r1; @%p1 bra $DONE; and.b32 %r12, %r4, 1; setp.eq.u32 %p2, %r12, 0; @%p2 bra $EVEN;"
+        "add.u32 %r11, %r11, 3; bra.uni $NEXT; $EVEN: add.u32 %r11, %r11, 5;"
+        "$NEXT: add.u32 %r11, %r11, %r13; add.u32 %r10, %r10, 1; bra.uni $LOOP;"
+        "$DONE:" + element("%rd1", "out") + "st.global.u32 [%rd1], %r11; ret;",
+    )
+    i = np.arange(80)
+    (out,) = run(ptx, 2, 40, np.zeros(80, np.uint32))
+    np.testing.assert_array_equal(out, i % 40 * ((i ^ 21) + np.where(i % 2, 3, 5)))
+
+
+def test_lanes_that_parted_run_together_again() -> None:
+    ptx = kernel(
+        "u64 out",
+        LINEAR + "and.b32 %r5, %r1, 1; setp.eq.u32 %p1, %r5, 0; @%p1 bra $A; add.u32 %r6, %r1, 1; bra.uni $J;"
+        "$A: add.u32 %r6, %r1, 2; $J: activemask.b32 %r7;" + element("%rd1", "out") + "st.global.u32 [%rd1], %r7; ret;",
+    )
+    (out,) = emulate(ptx, 1, 64, np.zeros(64, np.uint32))
+    assert out.tolist() == [2**32 - 1] * 64
+
+
 def test_lanes_that_parted_keep_registers_that_only_some_of_them_change(run: Run) -> None:
     ptx = kernel(
         "u64 out",

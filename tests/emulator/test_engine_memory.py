@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kdsl.backend import Launch, MemoryFault
-from tests.emulator.engine import LINEAR, Machine, Run, element, kernel
+from tests.emulator.engine import LINEAR, REGISTERS, Machine, Run, element, kernel
 
 
 def fault(ptx: str, grid: int, block: int, *arguments: object, shared: int = 0) -> MemoryFault:
@@ -95,13 +95,15 @@ def test_dynamic_shared_memory_and_its_size(run: Run) -> None:
     np.testing.assert_array_equal(out, np.arange(64) + 256)
 
 
-def test_local_arrays_and_generic_pointers_to_mixed_spaces(run: Run) -> None:
+@pytest.mark.parametrize("shift", [0, 1, 2])
+def test_local_arrays_and_generic_pointers_to_mixed_spaces(run: Run, shift: int) -> None:
     body = (
         ".local .align 16 .b8 depot[32];\n.reg .b64 %SP; .reg .b64 %SPL; mov.b64 %SPL, depot; cvta.local.u64 %SP, %SPL;"
         + LINEAR + element("%rd1", "a")
         + "st.local.u32 [%SPL+4], %r4; add.u64 %rd2, %SP, 4; mov.u64 %rd3, tile; cvta.shared.u64 %rd3, %rd3;"
         "mul.wide.u32 %rd4, %r1, 4; add.s64 %rd3, %rd3, %rd4; mul.lo.u32 %r6, %r4, 10; st.u32 [%rd3], %r6;"
-        "rem.u32 %r5, %r4, 3; setp.eq.u32 %p1, %r5, 0; setp.eq.u32 %p2, %r5, 1;"
+        f"add.u32 %r5, %r4, {shift}; rem.u32 %r5, %r5, 3;"
+        "setp.eq.u32 %p1, %r5, 0; setp.eq.u32 %p2, %r5, 1;"
         "selp.u64 %rd5, %rd2, %rd3, %p1; selp.u64 %rd5, %rd1, %rd5, %p2;"
         "ld.u32 %r7, [%rd5]; add.u32 %r7, %r7, 1; st.u32 [%rd5], %r7; ld.u32 %r8, [%rd5];"
         "isspacep.shared %p3, %rd5; selp.u32 %r9, 1000, 0, %p3; add.u32 %r8, %r8, %r9;"
@@ -110,7 +112,8 @@ def test_local_arrays_and_generic_pointers_to_mixed_spaces(run: Run) -> None:
     a = np.full(96, 5, np.uint32)
     (out,) = run(kernel("u64 a", body, module=".shared .align 4 .b8 tile[256];"), 2, 48, a)
     i = np.arange(96)
-    np.testing.assert_array_equal(out, np.where(i % 3 == 0, i + 1, np.where(i % 3 == 1, 6, 10 * i + 1001)))
+    which = (i + shift) % 3
+    np.testing.assert_array_equal(out, np.where(which == 0, i + 1, np.where(which == 1, 6, 10 * i + 1001)))
 
 
 def test_out_of_bounds_names_bytes_line_block_and_thread() -> None:
@@ -161,6 +164,50 @@ def test_faults(access: str, message: str) -> None:
         message = message.replace(f"{{{offset}}}", f"{base + offset:#x}")
     message = message.replace("{const}", f"{(16 << 40) + (1 << 36):#x}")
     assert str(error) == f"k.py:3: kernel k: {message} (block (0, 0, 0), thread (0, 0, 0))"
+
+
+@pytest.mark.parametrize(
+    ("access", "message"),
+    [
+        ("ld.global.u32 %r5, [%rd1+8];", "0 bytes after the end of the allocation of 8 bytes"),
+        ("ld.global.u32 %r5, [%rd1+-4];", "4 bytes before the allocation of 8 bytes"),
+        ("st.global.u32 [%rd1+8], %r5;", "0 bytes after the end of the allocation of 8 bytes"),
+        ("st.global.u32 [%rd1+-4], %r5;", "4 bytes before the allocation of 8 bytes"),
+        ("ld.global.u16 %rs1, [%rd1+5];", "misaligned read of 2 bytes"),
+        ("ld.shared.u32 %r5, [%r2+8];", "0 bytes after the end of tile of 8 bytes"),
+        ("st.shared.u32 [%r2+-4], %r5;", "4 bytes before tile of 8 bytes"),
+        ("ld.shared.u32 %r5, [%r2+4];", "read of 4 bytes of tile that were never written"),
+        ("ld.local.u32 %r5, [%rd3+4];", "read of 4 bytes of local memory that were never written"),
+        ("st.u32 [%rd4], %r5; st.u32 [%rd4+4], %r5;", "fixed is read-only"),
+    ],
+)
+def test_faults_of_an_address_that_was_right_before(access: str, message: str) -> None:
+    """The register of the address is used again, with another offset."""
+    before = "ld.param.u64 %rd1, [a]; ld.global.u32 %r5, [%rd1]; st.global.u32 [%rd1+4], %r5; mov.u32 %r2, tile;"
+    before += "st.shared.u32 [%r2], %r5; ld.shared.u32 %r6, [%r2]; mov.u64 %rd3, depot; st.local.u32 [%rd3], %r5;"
+    before += "ld.local.u32 %r7, [%rd3]; mov.u64 %rd4, fixed; ld.u32 %r8, [%rd4]; ld.u32 %r8, [%rd4+4];"
+    module = ".shared .align 8 .b8 tile[8]; .const .align 4 .u32 fixed[2] = {1, 2};"
+    ptx = kernel("u64 a", f".local .align 16 .b8 depot[16]; {before}\n.loc 1 3 1\n{access}\nret;", module=module)
+    error = fault(ptx, 1, 40, np.zeros(8, np.uint8))
+    assert message in str(error)
+    assert error.line == 3
+
+
+def test_local_memory_is_unwritten_again_in_the_next_call() -> None:
+    module = f"""
+.func f(.param .b32 f_param_0)
+{{{REGISTERS}
+    .local .align 4 .b8 depot[4]; mov.b64 %rd1, depot; ld.param.b32 %r1, [f_param_0]; setp.ne.u32 %p1, %r1, 0; @%p1 bra $R;
+    st.local.u32 [%rd1], %r1;
+$R:
+.loc 1 5 1
+    ld.local.u32 %r2, [%rd1];
+    ret;
+}}
+"""
+    call = "{{ .param .b32 param0; st.param.b32 [param0], {}; call.uni f, (param0); }}"
+    error = fault(kernel("", call.format(0) + call.format(1) + "ret;", module=module), 1, 40)
+    assert str(error).startswith("k.py:5: kernel k: read of 4 bytes of local memory that were never written")
 
 
 def test_only_the_first_lane_that_faults_is_named_and_earlier_stores_stay() -> None:
