@@ -100,6 +100,12 @@ APPROXIMATE = [
     "{rcp.approx.ftz,rsqrt.approx.ftz,rsqrt.approx}.f64",
 ]
 
+BLACKWELL = [
+    f"{{add,sub,mul,fma}}.{ROUND}.{{f32x2,ftz.f32x2}}",
+    f"{{add,sub,fma}}.{ROUND}.{{f32.f16,f32.bf16,sat.f32.f16}}",
+]
+"""Forms that sm_100 brought."""
+
 
 def expand(text: str) -> list[Opcode]:
     parts = [part[1:-1].split(",") if part[0] == "{" else [part] for part in re.findall(r"\{[^}]*\}|[^{]+", text)]

@@ -20,7 +20,7 @@ from kdsl.emulator import Emulator
 from kdsl.emulator.operation import UNSIGNED, WIDTH, Opcode
 from kdsl.runtime.driver import CudaDriver
 from tests.emulator import rational
-from tests.emulator.instruction_kernels import APPROXIMATE, LOP3_TABLE, TEXTS, expand, module, operation_of
+from tests.emulator.instruction_kernels import APPROXIMATE, BLACKWELL, LOP3_TABLE, TEXTS, expand, module, operation_of
 
 LANES = 2048
 ELEMENTS = {"f16x2": "f16", "bf16x2": "bf16"}
@@ -37,14 +37,15 @@ def ptxas() -> str | None:
     return found or (wheels[0] if wheels else None)
 
 
-def test_ptxas_accepts_every_form(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("arch", "texts"), [("sm_90", TEXTS + APPROXIMATE), ("sm_100", BLACKWELL)])
+def test_ptxas_accepts_every_form(tmp_path: Path, arch: str, texts: list[str]) -> None:
     """What these tests call an instruction is one, and its operand types are what the operations say."""
     assembler = ptxas()
     if assembler is None:
         pytest.skip("no ptxas")
     source = tmp_path / "all.ptx"
-    source.write_text(module([opcode for text in TEXTS + APPROXIMATE for opcode in expand(text)]))
-    command = [assembler, "-O0", "-arch", "sm_90", str(source), "-o", str(tmp_path / "all.cubin")]
+    source.write_text(module([opcode for text in texts for opcode in expand(text)], target=arch))
+    command = [assembler, "-O0", "-arch", arch, str(source), "-o", str(tmp_path / "all.cubin")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -56,6 +57,8 @@ FORMATS_BELOW = [rational.FORMATS["f32"], rational.FORMATS["f16"]]
 def patterns(type_name: str, seed: int) -> np.ndarray[Any, Any]:
     """Edges and random values of a type, in an order that meets others' in many combinations."""
     random, width = np.random.default_rng(seed), WIDTH[type_name]
+    if type_name == "f32x2":
+        return patterns("f32", seed + 10).astype(np.uint64) << np.uint64(32) | patterns("f32", seed + 20)
     if type_name in ELEMENTS:
         halves = [patterns(ELEMENTS[type_name], seed + k).astype(np.uint32) for k in (10, 20)]
         return halves[0] << 16 | halves[1]
@@ -136,6 +139,14 @@ def test_bits(machine: Backend, text: str) -> None:
     for place, opcode in enumerate(opcodes):
         failures += differences(machine, machine.function(loaded, f"k{place}"), opcode, text in APPROXIMATE)
     assert not failures, "\n".join(failures)
+
+
+@pytest.mark.parametrize("text", BLACKWELL)
+def test_bits_of_newer_forms(text: str) -> None:
+    opcodes, machine = expand(text), Emulator("sm_100")
+    loaded = machine.load(module(opcodes, target="sm_100").encode())
+    failures = [differences(machine, machine.function(loaded, f"k{k}"), o, False) for k, o in enumerate(opcodes)]
+    assert not any(failures), failures
 
 
 def differences(machine: Backend, function: Any, opcode: Opcode, approximate: bool) -> list[str]:
