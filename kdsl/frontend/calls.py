@@ -11,6 +11,7 @@ from kdsl.frontend.casts import cast_call, cast_type
 from kdsl.frontend.constructs import handler
 from kdsl.frontend.frame import Frame, NestedFunction
 from kdsl.frontend.intrinsics import intrinsic_call
+from kdsl.frontend.syntax import EXPRESSIONS
 from kdsl.frontend.values import POISON, Poison, Static, Value, describe, type_of
 from kdsl.lang.intrinsic import Intrinsic
 
@@ -25,8 +26,25 @@ UNSUPPORTED: dict[Any, str | None] = {
     sorted: None,
     reversed: "range(n - 1, -1, -1) counts down",
     isinstance: "types are known while the kernel is compiled",
+    issubclass: "types are known while the kernel is compiled",
+    callable: "types are known while the kernel is compiled",
     type: "types are known while the kernel is compiled",
     str: "print() takes f-strings",
+    repr: "print() takes f-strings",
+    format: "print() takes f-strings",
+    ascii: "print() takes f-strings",
+    bin: "print() takes f-strings",
+    oct: "print() takes f-strings",
+    hex: 'print() takes f-strings, such as f"{u32(x):x}"',
+    chr: "print() takes f-strings",
+    ord: "write the number",
+    getattr: "write the attribute: a.shape",
+    setattr: "store to an element: a[i] = value",
+    iter: "write a for loop",
+    next: "write a for loop",
+    bytes: "pass them to the kernel as an array of u8",
+    bytearray: "pass them to the kernel as an array of u8",
+    frozenset: "compare with each value",
     list: "local.array(n, dtype) holds values that are indexed at run time",
     tuple: "write the tuple: (a, b)",
     dict: "use arrays, or a chain of if and elif",
@@ -53,9 +71,10 @@ def call(frame: Frame, node: ast.Call) -> Value:
 
 
 def _check_arguments(frame: Frame, node: ast.Call) -> None:
-    """Report what is wrong in the arguments of a call that is wrong itself."""
+    """Report what is wrong in the arguments of a call that is wrong itself; lists and such belong to that call."""
     for argument in [*node.args, *(k.value for k in node.keywords)]:
-        frame.value(argument)
+        if type(argument) not in EXPRESSIONS:
+            frame.value(argument)
 
 
 def _call_object(frame: Frame, callee: Any, node: ast.Call) -> Value:
@@ -117,6 +136,10 @@ def _refuse(frame: Frame, callee: Any, node: ast.Call) -> Value:
             f"`{name}` is a functools.partial object",
             "write a def that calls the function with all its arguments",
         )
+    if isinstance(callee, type):
+        return frame.error(
+            node.func, f"`{name}` is a class, and a kernel makes no objects", "pass the values, or a tuple of them"
+        )
     if isinstance(callee, MethodType):
         return frame.error(node.func, f"`{name}` is a method, and a kernel has no objects", "write a plain function")
     if hasattr(callee, "__wrapped__"):
@@ -124,10 +147,6 @@ def _refuse(frame: Frame, callee: Any, node: ast.Call) -> Value:
             node.func,
             f"`{name}` is wrapped by a decorator, which a kernel cannot run",
             "call a function without a decorator",
-        )
-    if isinstance(callee, type):
-        return frame.error(
-            node.func, f"`{name}` is a class, and a kernel makes no objects", "pass the values, or a tuple of them"
         )
     if kind == "ufunc" or getattr(callee, "__module__", "").partition(".")[0] == "numpy":
         return frame.error(node.func, f"`{name}` is a NumPy function of the host", _numpy_hint(callee))

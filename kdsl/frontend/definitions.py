@@ -119,6 +119,9 @@ def _callable(frame: Frame, made: Definition, node: ast.Call) -> bool:
     if isinstance(source, ast.AsyncFunctionDef):
         frame.error(node.func, f"`{made.name}` is an async function", "write a plain def")
         return False
+    if any(isinstance(part, ast.Yield | ast.YieldFrom) for part in ast.walk(source)):
+        frame.error(node.func, f"`{made.name}` is a generator, and a kernel cannot yield", "write the loop here")
+        return False
     if source.args.vararg or source.args.kwarg:
         frame.error(node.func, f"`{made.name}` takes *args or **kwargs", "name each parameter")
         return False
@@ -132,7 +135,7 @@ def arguments(frame: Frame, node: ast.Call, made: Definition) -> Arguments | Non
     found = match_arguments(
         frame,
         node,
-        made.name,
+        made.name if isinstance(made.scope.node, ast.FunctionDef) else _lambda_name(frame, node),
         names,
         frozenset(made.defaults),
         frozenset(p.arg for p in a.kwonlyargs),
@@ -147,6 +150,10 @@ def arguments(frame: Frame, node: ast.Call, made: Definition) -> Arguments | Non
         value = _argument(frame, value, place, made.types.get(name), f"`{name}` of `{made.name}`")
         result[name] = (value, place)
     return None if any(isinstance(v, Poison) for v, _ in result.values()) else result
+
+
+def _lambda_name(frame: Frame, node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else "the lambda"
 
 
 def _argument(frame: Frame, value: Value, place: ast.expr, type: Type | None, what: str) -> Value:

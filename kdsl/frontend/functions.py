@@ -39,6 +39,8 @@ class Instance:
     entry: dict[str, Value] = field(default_factory=dict)
     """Constants that the function assigns to, and so must hold in variables."""
     built: ir.Function | None = None
+    failed: bool = False
+    """Whether a mistake in it has been reported."""
     captured: tuple[tuple[Frame, str], ...] = ()
 
 
@@ -67,6 +69,9 @@ def _result(frame: Frame, instance: Instance, given: Arguments, node: ast.Call) 
         return unknown(type, "result", frame, node)
     if frame.quiet:
         return Runtime(ir.Call("", (), type, frame.span(node)))  # type: ignore[arg-type]
+    if instance.failed and type == VOID:
+        # What it would have returned may be what is wrong with it.
+        return POISON
     passed: list[ir.Expr] = []
     for name in instance.parameters:
         expr = given[name][0]
@@ -163,10 +168,12 @@ def build(instance: Instance, kernel_name: str | None = None) -> ir.Function:
     with frame.block() as entry:
         for name, value in instance.entry.items():
             _assign_entry(frame, name, value)
+    reported = session.reporter.count
     session.active.append(frame.scope.node)
     body = block(frame, frame.scope.body)
     session.active.pop()
     result = _result_type(frame, kernel_name is not None)
+    instance.failed = session.reporter.count > reported
     owners = {name: _owner(frame, name) for name in frame.captured}
     instance.captured = tuple((owner, name) for name, owner in owners.items())
     all_parameters = (*parameters, *frame.captured.values())

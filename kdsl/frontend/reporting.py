@@ -21,6 +21,10 @@ class Reporter:
             self.add(d.span, d.message, d.hint, d.calls)
 
     @property
+    def count(self) -> int:
+        return len(self._found)
+
+    @property
     def failed(self) -> bool:
         return bool(self._found)
 

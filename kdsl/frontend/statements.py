@@ -59,6 +59,10 @@ def statement(frame: Frame, node: ast.stmt) -> None:
             _define(frame, node)
         case ast.Pass():
             pass
+        case ast.Global(names) | ast.Nonlocal(names):
+            refuse(frame, node)
+            for name in names:
+                frame.bound |= frame.scope.bits.get(name, 0)
         case _:
             refuse(frame, node)
 
@@ -69,8 +73,9 @@ def _annotated(frame: Frame, node: ast.AnnAssign) -> None:
         return
     name = node.target.id
     if any(p.arg == name for p in frame.scope.parameters):
-        frame.error(node.annotation, f"`{name}` is a parameter and has its type already")
-    elif name not in frame.declared:
+        frame.error(node.annotation, f"`{name}` is a parameter and has its type already", "leave the annotation out")
+        return
+    if name not in frame.declared:
         from kdsl.frontend.annotations import local_annotation  # only to report what is wrong with it
 
         local_annotation(frame, node.annotation)
