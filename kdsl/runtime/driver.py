@@ -161,12 +161,15 @@ class CudaDriver:
         if calls.forked or calls.dead:
             return
         calls.enter()
+        code = 0
         if self._foreign_busy:
-            self.synchronize()
-        pooled = self._memory_pool() is not False
-        code, _ = calls.attempt("cuMemFreeAsync", address, 0) if pooled else calls.attempt("cuMemFree", address)
+            code, _ = calls.attempt("cuCtxSynchronize")
+            self._foreign_busy = False
+        if not code:
+            pooled = self._memory_pool() is not False
+            code, _ = calls.attempt("cuMemFreeAsync", address, 0) if pooled else calls.attempt("cuMemFree", address)
         if code in driver_errors.DEAD_CONTEXT:
-            calls.error(code, "freeing memory")  # remembered, and told by the next call that can raise
+            calls.put_off(code)
         elif code:
             raise calls.error(code, f"freeing 0x{address:x}")
 

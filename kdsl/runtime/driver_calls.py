@@ -61,17 +61,16 @@ class Recording:
 def initialized(api: Any) -> str | None:
     """Initialise the driver; why it cannot be used, or None. Never raises."""
     try:
-        code = int(api.cuInit(0)[0])
-        if code:
-            return _no_device(api, code)
-        version = int(api.cuDriverGetVersion()[1])
-        if version < OLDEST_DRIVER:
-            return (
-                f"the NVIDIA driver is too old: it supports CUDA {version_text(version)}, and kdsl needs 12.0 or later"
-            )
-        if not int(api.cuDeviceGetCount()[1]):
+        for name, args in (("cuInit", (0,)), ("cuDriverGetVersion", ()), ("cuDeviceGetCount", ())):
+            code, *values = getattr(api, name)(*args)
+            if code:
+                return _no_device(api, int(code))
+            if name == "cuDriverGetVersion" and int(values[0]) < OLDEST_DRIVER:
+                supported = version_text(int(values[0]))
+                return f"the NVIDIA driver is too old: it supports CUDA {supported}, and kdsl needs 12.0 or later"
+        if not int(values[0]):
             return _no_device(api, driver_errors.NO_DEVICE)
-        return too_old(capability(api, int(api.cuDeviceGet(0)[1])))
+        return too_old(capability(api, api.cuDeviceGet(0)[1]))
     except RuntimeError as error:
         # cuda-python's word for a machine without the driver's library, and for a driver without a function.
         text = str(error)
@@ -144,6 +143,7 @@ class Calls:
         self.device = self.bare("cuDeviceGet", ordinal)
         self.context: Any = None
         self.dead: str | None = None
+        self._untold: Exception | None = None
         self.forked = False
         self.recent: deque[tuple[str, Launch]] = deque(maxlen=64)
         self.latest: tuple[str, Launch] | None = None
@@ -173,6 +173,9 @@ class Calls:
         """Make the device's context this thread's; raise if the process cannot use it any more."""
         if self.forked:
             raise forked_error()
+        if self._untold:
+            failure, self._untold = self._untold, None
+            raise failure
         if self.dead:
             raise DeviceError(f"the GPU cannot be used any more in this process, since {self.dead}")
         if self.context is None:
@@ -200,6 +203,10 @@ class Calls:
             raise DriverUnavailableError(f"the NVIDIA driver is too old for {name}: {error}") from error
         values = result[1:]
         return int(result[0]), values[0] if len(values) == 1 else values or None
+
+    def put_off(self, code: int) -> None:
+        """Remember a kernel's fault that was met where nothing can be raised; the next call raises it."""
+        self._untold = self.error(code, "a call")
 
     def error(self, code: int, doing: str) -> Exception:
         """The exception for a code that ``doing`` gave: a kernel's fault with the kernel's name, or the driver's

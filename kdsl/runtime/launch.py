@@ -2,49 +2,29 @@
 
     launcher = Launcher("vadd", (("a", Ptr[f32]), ..., ("n", i32)), backend, function, written={2})
     launcher.bind(LaunchConfig(grid, block))(a, b, c, n)     # a plain function: bind once, call often
-    launcher.launch(Launch(...), (a, b, c, n))               # one call, memoised per Launch
+    launcher.launch(Launch(...), (a, b, c, n))               # one call of what `bind` gives
     launcher.describe                                        # the generated packer's source text
 
+With ``conditions`` (names that must stay bound to the objects that the kernel was compiled with) the packer looks at
+them on each launch, and calls ``bind(..., otherwise=)`` when one does not hold.
+
 `Configurations(prepare)` is the dict behind ``kernel[grid, block]``: a missing key is turned into a LaunchConfig, which
-``prepare`` turns into what ``kernel[...]`` gives: `Launcher.bind`'s function where the types are known, or
-`Configured(kernel, config)`, which asks the kernel for a launcher at every call. Look up through `configured`, which
-also refuses equal keys of other types.
+``prepare`` turns into what ``kernel[...]`` gives. Look up through `configured`, which also refuses equal keys of other
+types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.launcher import Launcher, not_configured
 
-__all__ = ["Configurations", "Configured", "LaunchConfig", "Launcher", "not_configured"]
+__all__ = ["Configurations", "LaunchConfig", "Launcher", "not_configured"]
 
 MOST_CONFIGURATIONS = 1024
-
-
-class Launchable(Protocol):
-    """A kernel that decides at each call which launcher fits the arguments."""
-
-    def launch(self, config: LaunchConfig, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None: ...
-
-
-class Configured:
-    """A kernel with its launch configuration: what ``kernel[grid, block]`` is."""
-
-    __slots__ = ("config", "kernel")
-
-    def __init__(self, kernel: Launchable, config: LaunchConfig) -> None:
-        self.kernel = kernel
-        self.config = config
-
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
-        self.kernel.launch(self.config, args, kwargs)
-
-    def __repr__(self) -> str:
-        return f"{self.kernel!r}[{self.config.grid}, {self.config.block}]"
 
 
 class Configurations(dict[Any, Any]):

@@ -57,6 +57,7 @@ def test_available(fake_driver: Any) -> None:
         ({"codes": {"cuInit": [100]}}, "finds no GPU"),
         ({"devices": 0}, "finds no GPU"),
         ({"codes": {"cuInit": [3]}}, "spawn"),
+        ({"codes": {"cuDeviceGetCount": [3]}}, "spawn"),
         ({"codes": {"cuInit": [803]}}, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
         ({"driver_version": 11040}, "supports CUDA 11.4, and kdsl needs 12.0"),
         ({"attributes": {"COMPUTE_CAPABILITY_MAJOR": 7, "COMPUTE_CAPABILITY_MINOR": 0}}, "sm_70, and kdsl needs sm_75"),
@@ -284,6 +285,19 @@ def test_arrays_die_quietly_after_a_fault(gpu: CudaDriver, fake_driver: Any, rec
     del array
     gc.collect()
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+def test_a_fault_met_while_freeing_is_raised_by_the_next_call(gpu: CudaDriver, fake_driver: Any, foreign: bool) -> None:
+    array = zeros(4, backend=gpu)
+    gpu.launch(function(gpu), Launch((4, 1, 1), (256, 1, 1), stream=0x7F0000001000 if foreign else 0), b"")
+    fake_driver.codes["cuCtxSynchronize" if foreign else "cuMemFreeAsync"] = [700]
+    del array
+    gc.collect()
+    with pytest.raises(MemoryFault, match="kernel `vadd`"):
+        gpu.synchronize()
+    with pytest.raises(DeviceError, match="cannot be used any more in this process, since kernel `vadd`"):
+        gpu.synchronize()
 
 
 def test_a_failed_kernel_leaves_numpy_arguments_alone(gpu: CudaDriver, fake_driver: Any) -> None:
