@@ -8,7 +8,7 @@ from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.casts import cast_type
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.memory import array_of, constant_int, elements
-from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value
+from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, is_constant
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import ScalarType, Space
 
@@ -27,6 +27,8 @@ def shared_array(frame: Frame, node: ast.Call) -> Value:
     sizes[expr.uid] = _bytes(expr.type.shape or (), expr.type.element)
     total = sum(sizes.values())
     if total > SHARED_BYTES:
+        # The arrays after it are not to blame for it.
+        del sizes[expr.uid]
         return frame.error(
             node,
             f"the kernel's shared arrays take {total} bytes with this one, and a block has {SHARED_BYTES}",
@@ -72,7 +74,9 @@ def _shape(frame: Frame, node: ast.expr, name: str) -> tuple[int, ...] | None:
     value = frame.value(node)
     if isinstance(value, Poison):
         return None
-    parts = elements(frame, value, node) or (value,)
+    parts = elements(frame, value, node)
+    if parts is None:
+        parts = (value,)
     places = node.elts if isinstance(node, ast.Tuple) else [node] * len(parts)
     if not 1 <= len(parts) <= 4:
         frame.error(node, f"{name}() takes 1 to 4 dimensions, and this has {len(parts)}")
@@ -82,12 +86,17 @@ def _shape(frame: Frame, node: ast.expr, name: str) -> tuple[int, ...] | None:
         number = constant_int(part)
         if number is None:
             if not isinstance(part, Poison):
-                frame.error(
-                    place, f"the shape of {name}() is constant", "a number, or a name that is bound once to one"
-                )
+                _refuse_extent(frame, part, place, name)
             return None
         if number < 1:
             frame.error(place, f"an extent of {name}() is at least 1, and this is {number}")
             return None
         shape.append(number)
     return tuple(shape)
+
+
+def _refuse_extent(frame: Frame, value: Value, place: ast.expr, name: str) -> None:
+    if is_constant(value):
+        frame.error(place, f"an extent of {name}() is an int, and this is `{frame.text(place)}`")
+    else:
+        frame.error(place, f"the shape of {name}() is constant", "a number, or a name that is bound once to one")
