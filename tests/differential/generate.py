@@ -122,7 +122,8 @@ class Expressions:
         elif choice < 0.5 and t == F32:
             first, second = self.of(self.random.choice(INTS), depth), p.Literal(self.random.choice((0.5, 1.5, -3.25)))
         elif choice < 0.55 and t == I32 and narrow:
-            first = self.of(self.random.choice((*SMALL, BOOL)), depth)
+            # Not two bools, of which & | ^ make a bool.
+            first = self.of(self.random.choice(SMALL), depth)
             second = self.of(self.random.choice((*SMALL, BOOL)), depth)
         else:
             second = self.of(t, depth)
