@@ -65,7 +65,7 @@ def _resolved(function: FunctionType, name: str, annotation: Any) -> Type | None
                 annotation = eval(annotation, function.__globals__, closure)
         type = annotated_type(annotation)
     except (NameError, TypeError, AttributeError, SyntaxError, ValueError, LookupError) as error:
-        shown = text if isinstance(text, str) else getattr(annotation, "__name__", repr(annotation))
+        shown = text.strip("'\"") if isinstance(text, str) else getattr(annotation, "__name__", repr(annotation))
         what = "the result" if name == "return" else f"`{name}`"
         reason = f" ({error})" if isinstance(error, NameError | AttributeError) else ""
         message = f"{what} is annotated `{shown}`, which is no type of the kernel language{reason}"

@@ -11,7 +11,7 @@ from kdsl.frontend.logic import bool_op, comparison, conditional
 from kdsl.frontend.meet import cast
 from kdsl.frontend.memory import attribute, subscript
 from kdsl.frontend.operators import BINARY, binary, is_operand, unary
-from kdsl.frontend.syntax import LONGEST_CHAIN, refuse
+from kdsl.frontend.syntax import LONGEST_CHAIN, refuse, refuse_chain
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Tuple, Value, Weak
 from kdsl.ir.nodes import UnaryOp
 from kdsl.lang.types import VOID, ScalarType, boolean
@@ -81,8 +81,7 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
     while isinstance(spine[-1].left, ast.BinOp):
         spine.append(spine[-1].left)
     if len(spine) > LONGEST_CHAIN:
-        hint = "name parts of it in variables, or write a loop"
-        return frame.error(frame.file.first_line(node), f"an expression of more than {LONGEST_CHAIN} operators", hint)
+        return refuse_chain(frame, node)
     left = frame.value(spine[-1].left)
     for step in reversed(spine):
         right = frame.value(step.right)

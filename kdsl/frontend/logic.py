@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kdsl.frontend.frame import ALL, Frame
 from kdsl.frontend.meet import converted, is_weak_value, meeting_type, mixed, scalar_as
 from kdsl.frontend.operators import COMPARE, compare, is_operand
+from kdsl.frontend.syntax import LONGEST_CHAIN, refuse_chain, refuse_comparison
 from kdsl.frontend.values import (
     POISON,
     Poison,
@@ -45,6 +46,9 @@ class Test:
 def test(frame: Frame, node: ast.expr) -> Test:
     """A condition. The frame's assigned variables are those after it is evaluated, whatever it says."""
     match node:
+        case ast.BoolOp(values=values) if len(values) > LONGEST_CHAIN:
+            refuse_chain(frame, node)
+            result = Test(None, frame.bound, frame.bound)
         case ast.BoolOp(op=op, values=values):
             result = test(frame, values[0])
             for value in values[1:]:
@@ -137,14 +141,14 @@ def bool_op(frame: Frame, node: ast.expr) -> Value:
 
 def comparison(frame: Frame, node: ast.Compare) -> Value:
     """``a < b <= c``: each operand is evaluated once, and none after the first comparison that is false."""
+    if len(node.ops) > LONGEST_CHAIN:
+        return refuse_chain(frame, node)
     left_node, left = node.left, frame.value(node.left)
     result: ir.Expr | None = None
     wrong = False
     assigned = frame.bound
     for i, (op, right_node) in enumerate(zip(node.ops, node.comparators, strict=True)):
         if type(op) not in COMPARE:
-            from kdsl.frontend.syntax import refuse_comparison  # only for an error
-
             return refuse_comparison(frame, op, node)
         right = frame.value(right_node)
         if i == 0:

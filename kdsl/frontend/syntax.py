@@ -55,6 +55,12 @@ COMPARISONS: dict[type[ast.cmpop], Refusal] = {
 }
 
 
+def refuse_chain(frame: Frame, node: ast.expr) -> Poison:
+    """Report an expression of too many operators."""
+    hint = "name parts of it in variables, or write a loop"
+    return frame.error(frame.file.first_line(node), f"an expression of more than {LONGEST_CHAIN} operators", hint)
+
+
 def refuse_comparison(frame: Frame, op: ast.cmpop, node: ast.expr) -> Poison:
     """Report `is` or `in`."""
     return frame.error(node, *COMPARISONS[type(op)])
