@@ -255,6 +255,17 @@ def test_a_fault_of_one_of_several(gpu: CudaDriver, fake_driver: Any) -> None:
         zeros(3, backend=gpu).to_host()
 
 
+def test_a_fault_after_a_synchronisation(gpu: CudaDriver, fake_driver: Any) -> None:
+    run = Launcher("vadd", (), gpu, function(gpu)).bind(LaunchConfig(4, 256))
+    for _ in range(3):
+        run()
+        gpu.synchronize()
+    run()
+    fake_driver.fault = 700
+    with pytest.raises(MemoryFault, match="kernel `vadd`"):
+        gpu.synchronize()
+
+
 def test_a_fault_of_an_unknown_one(gpu: CudaDriver, fake_driver: Any) -> None:
     for name in ("vadd", "other", "vadd"):
         gpu.launch(function(gpu, name), LAUNCH, b"")
