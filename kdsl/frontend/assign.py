@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from kdsl.frontend import convert
-from kdsl.frontend.frame import Frame
+from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, converted
 from kdsl.frontend.memory import element_address, elements
 from kdsl.frontend.operators import BINARY, binary
@@ -18,6 +18,7 @@ from kdsl.frontend.values import (
     StaticType,
     Tuple,
     Value,
+    WeakType,
     describe,
     is_weak,
     join,
@@ -78,17 +79,32 @@ def _unpack(
     parts = elements(frame, kept(frame, value, place), place)
     if parts is None:
         if not isinstance(value, Poison):
-            kind = type_of(value)
-            frame.error(place, f"{describe(kind) if kind else 'this'} cannot be unpacked: it is no tuple")
+            refuse_unpacking(frame, value, place)
         parts = (POISON,) * len(targets)
     elif any(isinstance(t, ast.Starred) for t in targets):
         parts = (POISON,) * len(targets)
     elif len(parts) != len(targets):
-        frame.error(target, f"{len(parts)} values are unpacked to {len(targets)} names")
+        frame.error(target, unpacked(len(parts), len(targets)))
         parts = (POISON,) * len(targets)
     places = place.elts if isinstance(place, ast.Tuple) and len(place.elts) == len(targets) else [place] * len(targets)
     for one, part, where in zip(targets, parts, places, strict=True):
         store(frame, one, part, where, node)
+
+
+def refuse_unpacking(frame: Frame, value: Value, place: ast.expr) -> None:
+    """Report a value that is unpacked and is no tuple."""
+    kind = type_of(value)
+    what = describe(kind) if kind is not None else "this"
+    if isinstance(value, Static):
+        what = describe_object(value.object, frame.text(place))
+    frame.error(place, f"{what} cannot be unpacked: it is no tuple")
+
+
+def unpacked(values: int, names: int) -> str:
+    """The message for a tuple of another length than its targets."""
+    return (
+        f"{'1 value is' if values == 1 else f'{values} values are'} unpacked to {names} name{'s' if names != 1 else ''}"
+    )
 
 
 def bind(frame: Frame, target: ast.Name, value: Value, place: ast.expr) -> ir.Expr | None:
@@ -102,7 +118,9 @@ def bind(frame: Frame, target: ast.Name, value: Value, place: ast.expr) -> ir.Ex
         frame.error(place, f"`{frame.text(place)}` returns no value")
         return None
     if isinstance(value, Static):
-        if value.object is not None or type is not None:
+        if name in frame.declared:
+            frame.runtime(value, place)
+        elif value.object is not None or type is not None:
             _refuse_object(frame, target, value, place)
         return None
     if type is None or isinstance(type, StaticType) or name not in frame.locals:
@@ -131,10 +149,12 @@ def _refuse_object(frame: Frame, target: ast.Name, value: Static, place: ast.exp
         frame.runtime(value, place)
 
 
-def conflict(frame: Frame, target: ast.Name, got: Lattice, type: Lattice, place: ast.expr) -> None:
+def conflict(
+    frame: Frame, target: ast.Name, got: Lattice, type: Lattice, place: ast.expr, hint: str | None = None
+) -> None:
     """Report a value of another type than the variable's."""
     name = target.id
-    where = frame.decided.get(name)
+    where = frame.scope.declared.get(name) or frame.decided.get(name)
     if isinstance(where, ast.arg):
         first = f"{describe(type)} as a parameter (line {where.lineno})"
     else:
@@ -144,7 +164,7 @@ def conflict(frame: Frame, target: ast.Name, got: Lattice, type: Lattice, place:
     frame.error(
         target,
         f"`{name}` is {describe(got)} here but {first}; a variable keeps one type",
-        _conflict_hint(frame, name, got, type, place),
+        hint or _conflict_hint(frame, name, got, type, place),
     )
 
 
@@ -157,7 +177,7 @@ def _conflict_hint(frame: Frame, name: str, got: Lattice, type: Lattice, place: 
             ):
                 literal = frame.text(binding.value.args[0])
                 return f"start it as a literal, which takes the type it meets: {name} = {literal}"
-    if isinstance(type, ScalarType) and not isinstance(got, PointerType | ArrayType):
+    if isinstance(type, ScalarType) and isinstance(got, ScalarType | WeakType):
         return f"cast it: {name} = {type}({frame.text(place)})"
     return "give each value its own name"
 
@@ -166,9 +186,10 @@ def assigned(frame: Frame, target: ast.Name, value: Value, node: ast.NamedExpr) 
     """``target := value`` as a value."""
     if frame.quiet:
         return value
+    reported = frame.session.reporter.count
     expr = bind(frame, target, value, node.value)
     if expr is None:
-        return value
+        return value if frame.session.reporter.count == reported else POISON
     return Runtime(ir.AssignExpr(frame.locals[target.id], expr, expr.type, frame.span(node)))
 
 
@@ -225,6 +246,8 @@ def augmented(frame: Frame, node: ast.AugAssign, current: Value, value: Value) -
         return frame.error(node, "a kernel has no `@`", "write the loops over rows, columns and the inner dimension")
     result = binary(frame, BINARY[type(node.op)], current, value, node, (node.target, node.value))
     own, made, other = scalar_type(current), scalar_type(result), scalar_type(value)
+    if own is not None and own.is_int and isinstance(node.op, ast.Div) and not frame.quiet:
+        return _refuse_division(frame, node, own)
     if own is None or made is None or own == made or not (own.is_int and made.is_int):
         return result
     is_small = own.bits < 32 and (
@@ -233,3 +256,10 @@ def augmented(frame: Frame, node: ast.AugAssign, current: Value, value: Value) -
     if is_small and isinstance(result, Runtime):
         return Runtime(cast(result.expr, own, frame.span(node)))
     return result
+
+
+def _refuse_division(frame: Frame, node: ast.AugAssign, own: ScalarType) -> Value:
+    """``n /= 2`` of an int makes a float, which no cast of the divisor changes."""
+    target, divisor = frame.text(node.target), frame.text(node.value)
+    hint = f"write {target} //= {divisor}, or {target} = {own}({target} / {divisor})"
+    return frame.error(node, f"`/` gives a float, and `{target}` is {own}", hint)

@@ -9,6 +9,7 @@ from kdsl.frontend.arguments import positional
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.memory import constant_int, elements, extent
 from kdsl.frontend.operators import binary, is_operand, unary
+from kdsl.frontend.printing import constant_text
 from kdsl.frontend.values import (
     POISON,
     Poison,
@@ -213,6 +214,5 @@ def static_assert(frame: Frame, node: ast.Call) -> Value:
             )
     if holds:
         return Static(None)
-    message = frame.value(arguments[1]) if len(arguments) > 1 else Static(frame.text(arguments[0]))
-    text = message.object if isinstance(message, Static) else frame.text(arguments[0])
-    return frame.error(arguments[0], f"static_assert failed: {text}")
+    text = constant_text(frame, arguments[1]) if len(arguments) > 1 else frame.text(arguments[0])
+    return POISON if text is None else frame.error(arguments[0], f"static_assert failed: {text}")

@@ -172,6 +172,8 @@ class Frame:
             case Static(object):
                 what = describe_object(object, self.text(node))
                 hint = f"write {self.text(node)}.x, .y or .z" if isinstance(object, Registers) else None
+                if isinstance(object, Intrinsic | FunctionType):
+                    hint = f"call it: {self.text(node)}(...)"
                 self.error(node, f"{what} is not a value that a kernel computes with", hint)
             case Poison():
                 pass
@@ -253,6 +255,8 @@ class Frame:
         self.bound |= bit
         bindings = self.scope.bindings.get(name, [])
         hint = f"give `{name}` a value before the branch or loop"
+        if bindings and all(b.how is How.FUNCTION for b in bindings):
+            hint = f"define `{name}` above its first use"
         if bindings and all(b.how is How.FOR for b in bindings):
             hint = f"a loop may run zero times: give `{name}` a value before it"
         self.error(node, f"`{name}` may be read before it has a value", hint)
@@ -264,6 +268,9 @@ class Frame:
             owner = owner.outer
         if owner is not None:
             return self.read_captured(owner, name, node)
+        if name in self.scope.declared:
+            line = self.scope.declared[name].lineno
+            return self.error(node, f"`{name}` is declared at line {line}, and has no value", "give it one there")
         try:
             value = self.session.captures.lookup(self.function, name)
         except NameError:
@@ -281,6 +288,8 @@ class Frame:
                 "pass it as an argument",
             )
         if name in owner.constants:
+            if not self.quiet and not owner.quiet:
+                owner.check_bound(name, node)
             return self.respanned(owner.constants[name], node)
         type = owner.types.get(name)
         if type is None or isinstance(type, StaticType):

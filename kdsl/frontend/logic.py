@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from kdsl.frontend.frame import ALL, Frame
+from kdsl.frontend.frame import ALL, Frame, describe_object
 from kdsl.frontend.meet import converted, is_weak_value, meeting_type, mixed, scalar_as
 from kdsl.frontend.operators import COMPARE, compare, is_operand
 from kdsl.frontend.syntax import LONGEST_CHAIN, refuse_chain, refuse_comparison
@@ -125,12 +125,19 @@ def as_test(frame: Frame, value: Value, node: ast.expr) -> ir.Expr | None:
     assert isinstance(type, ScalarType)
     if type.is_float:
         frame.error(
-            node, f"this is {type}; a test takes a bool or an int", f"say what is tested: {frame.text(node)} != 0.0"
+            node,
+            f"this is {type}; a test takes a bool or an int",
+            f"say what is tested: {_written(frame, node)} != 0.0",
         )
         return None
     if is_bool(Runtime(expr)):
         return expr
     return ir.Compare(ir.CompareOp.NE, expr, ir.Const(0, type, frame.span(node)), boolean, frame.span(node))
+
+
+def _written(frame: Frame, node: ast.expr) -> str:
+    text = frame.text(node)
+    return f"({text})" if isinstance(node, ast.NamedExpr | ast.IfExp) else text
 
 
 def bool_op(frame: Frame, node: ast.expr) -> Value:
@@ -201,8 +208,11 @@ def choose(
         if isinstance(then, WeakUnknown) or isinstance(orelse, WeakUnknown):
             return WeakUnknown(wider_weak(weak_type(then), weak_type(orelse)))
         return WeakChoice(asked.expr, then, orelse)
-    if isinstance(then, Static) and isinstance(orelse, Static) and asked.constant is not None:
-        return then if asked.constant else orelse
+    if isinstance(then, Static) and isinstance(orelse, Static):
+        if asked.constant is not None:
+            return then if asked.constant else orelse
+        what = describe_object(then.object, frame.text(places[0]))
+        return frame.error(node, f"a conditional chooses between values, and {what} is none", "write if and else")
     scalars = all(is_weak_value(v) or scalar_type(v) is not None for v in (then, orelse))
     if scalars:
         type = meeting_type(then, orelse, widen=False)

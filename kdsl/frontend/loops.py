@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from kdsl.frontend import convert
-from kdsl.frontend.assign import conflict, kept, store
+from kdsl.frontend.assign import conflict, kept, refuse_unpacking, store, unpacked
 from kdsl.frontend.frame import ALL, Frame, Loop, describe_object
 from kdsl.frontend.logic import test
 from kdsl.frontend.meet import converted
@@ -140,7 +140,7 @@ def _range_variable(frame: Frame, node: ast.For, value: Range) -> ir.Local | Non
             return local
         if name in frame.declared and isinstance(got, ScalarType) and convert.converts(got, local.type):
             return local
-    conflict(frame, node.target, got, local.type, node.iter)
+    conflict(frame, node.target, got, local.type, node.iter, "give the loop's variable its own name")
     return None
 
 
@@ -220,9 +220,10 @@ def _store_others(frame: Frame, node: ast.For, target: ast.expr, value: Value) -
         case ast.Tuple(elts=targets) | ast.List(elts=targets):
             parts = elements(frame, value, node.iter)
             if parts is None or len(parts) != len(targets):
-                if not isinstance(value, Poison):
-                    count = "no tuple" if parts is None else f"{len(parts)} values"
-                    frame.error(target, f"{count} cannot be unpacked to {len(targets)} names")
+                if parts is not None:
+                    frame.error(target, unpacked(len(parts), len(targets)))
+                elif not isinstance(value, Poison):
+                    refuse_unpacking(frame, value, target)
                 parts = (POISON,) * len(targets)
             for one, part in zip(targets, parts, strict=True):
                 _store_others(frame, node, one, part)

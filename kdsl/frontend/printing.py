@@ -220,6 +220,9 @@ def constant_text(frame: Frame, node: ast.expr) -> str | None:
             return made.text.replace("%%", "%") if _constant(frame, made, value, "", node) else None
         case Poison():
             return None
+        case Static(object):
+            frame.error(node, f"{describe_object(object, frame.text(node))} is no text", "write a string")
+            return None
     frame.error(node, "this text is constant: it may hold no values of the device", "print() shows values")
     return None
 

@@ -107,7 +107,7 @@ def test_loops():
             pass
         for x[0] in range(3):  # error: the variable of a range() loop is a plain name
             pass
-        for t, u in ((1, 2), 3):  # error: no tuple cannot be unpacked to 2 names
+        for t, u in ((1, 2), 3):  # error: an int literal (i32) cannot be unpacked: it is no tuple
             pass
         while f:  # error: this is f32; a test takes a bool or an int # hint: say what is tested: f != 0.0
             pass
