@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from dataclasses import dataclass, field
 from typing import Any
@@ -80,7 +81,12 @@ class LaunchConfig:
         count = operator.index(n)
         if count < 0:
             raise LaunchConfigValueError(f"for_num_elems takes a number of elements, got {count}")
-        blocks = -(-count // THREADS_FOR_NUM_ELEMS)
+        return cls._of_blocks(-(-count // THREADS_FOR_NUM_ELEMS))
+
+    @classmethod
+    @functools.lru_cache(maxsize=256)
+    def _of_blocks(cls, blocks: int) -> LaunchConfig:
+        # A configuration never changes, so launches of one size may share it: they spend no time on checking it.
         return cls(blocks, THREADS_FOR_NUM_ELEMS, empty=not blocks)
 
     @classmethod
