@@ -16,7 +16,36 @@ from .compile import ptx_of
 from .emulate import Device
 from .test_results import Case, mismatches, values
 
-CONSTANTS = [-(2**31), -100, -8, -7, -3, -2, -1, 0, 1, 2, 3, 5, 7, 8, 10, 100, 641, 1024, 2**30, 2**31 - 1]
+CONSTANTS = [
+    -(2**31),
+    -100,
+    -8,
+    -7,
+    -3,
+    -2,
+    -1,
+    0,
+    1,
+    2,
+    3,
+    5,
+    7,
+    8,
+    10,
+    11,
+    13,
+    19,
+    31,
+    33,
+    100,
+    641,
+    1024,
+    65537,
+    10**6 + 3,
+    2**30 - 1,
+    2**30,
+    2**31 - 1,
+]
 
 
 def narrow_case(op: str, s: ScalarType, left: ScalarType, right: ScalarType) -> Case:
@@ -31,11 +60,19 @@ def narrow_case(op: str, s: ScalarType, left: ScalarType, right: ScalarType) -> 
 def constant_case(op: str, s: ScalarType, divisor: int, known: bool) -> Case:
     """``x op divisor``; with ``known`` x is masked to be non-negative."""
     mask = s.maximum if not known else s.maximum >> 1
-    lanes = [int(v) & mask if known else int(v) for v in values(s)]
+    lanes = [int(v) & mask if known else int(v) for v in [*values(s), *hardest(s, divisor)]]
     make = lambda x: t.binary(op, t.binary("&", x, t.const(mask, s)) if known else x, t.const(divisor, s))
     name = f"k_{ir.BinaryOp(op).name}_{s}_{'known_' if known else ''}{divisor}".replace("-", "minus")
     expected = [reference.int_binary(op, a, divisor, s) for a in lanes]
     return t.pointwise(name, s, [s], make), s, [(lanes, s)], expected
+
+
+def hardest(s: ScalarType, divisor: int) -> list[int]:
+    """The multiples of the divisor that are farthest from 0, and their neighbours: where a multiplier is off first."""
+    if divisor == 0:
+        return []
+    ends = [end // divisor * divisor + k for end in (s.maximum, s.minimum) for k in (-divisor, 0, divisor)]
+    return [v + k for v in ends for k in (-1, 0, 1) if s.minimum <= v + k <= s.maximum]
 
 
 def cases(op: str) -> Iterator[Case]:
