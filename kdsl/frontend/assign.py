@@ -11,6 +11,7 @@ from kdsl.frontend.memory import element_address, elements
 from kdsl.frontend.operators import BINARY, binary
 from kdsl.frontend.values import (
     POISON,
+    AnyWeak,
     Lattice,
     Poison,
     Runtime,
@@ -18,7 +19,10 @@ from kdsl.frontend.values import (
     StaticType,
     Tuple,
     Value,
+    Weak,
+    WeakChoice,
     WeakType,
+    WeakUnknown,
     describe,
     is_weak,
     join,
@@ -26,7 +30,7 @@ from kdsl.frontend.values import (
     type_of,
 )
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import VOID, ArrayType, PointerType, ScalarType
+from kdsl.lang.types import VOID, ScalarType, boolean
 
 
 def assign(frame: Frame, node: ast.Assign) -> None:
@@ -47,10 +51,22 @@ def kept(frame: Frame, value: Value, node: ast.expr) -> Value:
             local = frame.local("value", expr.type)
             frame.emit(ir.Assign(local, expr, frame.span(node)))
             return Runtime(ir.Read(local, local.type, frame.span(node)))
+        case WeakChoice(test, then, orelse):
+            # The literals stay literals; what is asked is asked now.
+            local = frame.local("test", boolean)
+            frame.emit(ir.Assign(local, test, frame.span(node)))
+            arms = [_kept_arm(frame, arm, node) for arm in (then, orelse)]
+            return WeakChoice(ir.Read(local, boolean, frame.span(node)), arms[0], arms[1])
         case Tuple(parts):
             return Tuple(tuple(kept(frame, p, node) for p in parts))
         case _:
             return value
+
+
+def _kept_arm(frame: Frame, arm: AnyWeak, node: ast.expr) -> AnyWeak:
+    result = kept(frame, arm, node)
+    assert isinstance(result, Weak | WeakUnknown | WeakChoice)
+    return result
 
 
 def store(frame: Frame, target: ast.expr, value: Value, place: ast.expr, node: ast.stmt) -> None:

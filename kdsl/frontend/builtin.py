@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from kdsl.frontend.arguments import positional
 from kdsl.frontend.frame import Frame, describe_object
+from kdsl.frontend.meet import settled
 from kdsl.frontend.memory import constant_int, elements, extent
 from kdsl.frontend.operators import binary, is_operand, unary
 from kdsl.frontend.printing import constant_text
@@ -98,7 +99,7 @@ def divmod_(frame: Frame, node: ast.Call) -> Value:
     first: list[Value] = []
     second: list[Value] = []
     for place in places:
-        value = frame.value(place)
+        value = settled(frame, frame.value(place), place)
         if isinstance(value, Runtime) and isinstance(value.type, ScalarType):
             a, b = frame.once(value.expr, "operand")
             first.append(Runtime(a))

@@ -219,7 +219,7 @@ class Frame:
 
     def once(self, expr: ir.Expr, name: str) -> tuple[ir.Expr, ir.Expr]:
         """An expression to be used twice but evaluated once: its first use, then its second."""
-        if isinstance(expr, ir.Const | ir.Read):
+        if is_repeatable(expr):
             return expr, expr
         local = self.local(name, expr.type)
         return ir.AssignExpr(local, expr, expr.type, expr.span), ir.Read(local, expr.type, expr.span)
@@ -347,6 +347,17 @@ class Frame:
             yield self.pending
         finally:
             self.pending = outer
+
+
+def is_repeatable(expr: ir.Expr) -> bool:
+    """Whether an expression may be written twice: a constant, a variable, or a part of one."""
+    match expr:
+        case ir.Const() | ir.Read():
+            return True
+        case ir.TupleElement(value):
+            return is_repeatable(value)
+        case _:
+            return False
 
 
 def unknown(type: Lattice, name: str, frame: Frame, node: ast.expr) -> Value:

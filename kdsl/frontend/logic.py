@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from kdsl.frontend.frame import ALL, Frame, describe_object
-from kdsl.frontend.meet import converted, is_weak_value, meeting_type, mixed, scalar_as
+from kdsl.frontend.meet import converted, is_weak_value, meeting_type, mixed, scalar_as, settled
 from kdsl.frontend.operators import COMPARE, compare, is_operand
 from kdsl.frontend.syntax import LONGEST_CHAIN, refuse_chain, refuse_comparison
 from kdsl.frontend.values import (
@@ -173,6 +173,7 @@ def comparison(frame: Frame, node: ast.Compare) -> Value:
 
 def _kept(frame: Frame, value: Value, node: ast.expr) -> tuple[Value, Value]:
     """The middle of a chained comparison: evaluated at its first use."""
+    value = settled(frame, value, node)
     if not isinstance(value, Runtime):
         return value, value
     first, second = frame.once(value.expr, "compared")

@@ -7,6 +7,7 @@ import ast
 from kdsl.frontend import convert
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import (
+    POISON,
     AnyWeak,
     Poison,
     Runtime,
@@ -114,6 +115,14 @@ def mixed(frame: Frame, left: Value, right: Value, left_node: ast.expr, right_no
 def named(type: object) -> str:
     """A type in an error, where None is what is not a value at all."""
     return "this" if type is None else describe(type)  # type: ignore[arg-type]
+
+
+def settled(frame: Frame, value: Value, node: ast.expr) -> Value:
+    """A value that will be used twice: a choice of literals takes its default type, so that it is chosen once."""
+    if not isinstance(value, WeakChoice):
+        return value
+    expr = frame.literal(value, weak_type(value).default, node)
+    return POISON if expr is None else Runtime(expr)
 
 
 def is_weak_value(value: Value) -> bool:
