@@ -10,4 +10,6 @@ FOUND: tuple[Row, ...] = (
     # LLVM ended the process on these two.
     Row("a bf16 made of an int, as f16", "bool(bitcast(bf16(a), f16))", "i64 bool", ((0, 0), (-7, 1), (2**62, 1))),
     Row("an f16 made of an int, as bf16", "bitcast(f16(a), bf16) < 0.0", "u32 bool", ((0, 0), (7, 0))),
+    # ptxas took the store of an f64's low bits for a conversion of the number.
+    Row("the low bits of an f64", "i16(bitcast(f64(a), i64))", "u16 i16", ((64962, 0), (1, 0), (0, 0))),
 )
