@@ -70,7 +70,7 @@ class Fragment:
 
     __slots__ = (
         "batch", "cache", "code", "count", "frames", "lanes", "lazy", "local_base", "pc", "prefix", "reaches",
-        "registers", "stamp",
+        "registers", "shuffles", "stamp",
     )  # fmt: skip
 
     def __init__(self, batch: Batch, lanes: Array, code: Code, registers: Registers) -> None:
@@ -87,6 +87,7 @@ class Fragment:
         self.stamp = 0
         self.cache: dict[Any, Array] = {}
         self.reaches: dict[Any, Reach | None] = {}
+        self.shuffles: dict[Any, tuple[Array, Array | None, Array]] = {}
 
     @property
     def key(self) -> Key:

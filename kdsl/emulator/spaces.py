@@ -180,9 +180,8 @@ class LocalMemory(RowMemory):
         if top < size or offset.max() > top - size or np.bitwise_or.reduce(offset) & (size - 1):
             raise self.fault(fragment, offset, top, size, write)
         index: Array = offset.view(np.int64) if offset.itemsize == 8 else offset.astype(np.int64)
-        base: Array = (fragment.lanes if lanes is None else lanes) * self.row
-        index = index + base
-        return index
+        placed: Array = index + (fragment.lanes if lanes is None else lanes) * self.row
+        return placed
 
     def fault(self, fragment: Fragment, offset: Array, top: int, size: int, write: bool) -> LaneFault:
         outside = (offset > top - size) if top >= size else np.ones(offset.shape, np.bool_)

@@ -115,22 +115,21 @@ def ballot(f: Fragment, predicate: Array) -> Array:
     return spread(f, np.bitwise_or.reduceat(np.where(predicate, bit, np.uint32(0)), warp_starts(f)))
 
 
-def positions_of(f: Fragment, source_lane: Array) -> Array:
-    """The position in ``f`` of another lane of each lane's warp; its own where that lane is not there."""
+def positions_of(f: Fragment, source_lane: Array) -> tuple[Array, Array | None]:
+    """The position in ``f`` of another lane of each lane's warp, and which of these lanes are there (None: all)."""
     batch = f.batch
     lane = f.of_lanes("lane", batch.lane_index).astype(np.int64)
     source = f.lanes + (source_lane - lane)
     if whole_warps(f):
-        return source
-    own = np.arange(f.count)
+        return source, None
     inside = (source >= 0) & (source < batch.size)
     source = np.where(inside, source, 0)
     rank = np.full(batch.size, -1, np.int64)
-    rank[f.lanes] = own
+    rank[f.lanes] = np.arange(f.count)
     found = rank[source]
     warp = batch.warp_of_lane
     there = inside & (found >= 0) & (warp[source] == f.of_lanes("warp", warp))
-    return np.where(there, found, own)
+    return (found, None) if there.all() else (np.where(there, found, 0), there)
 
 
 def reduce_members(f: Fragment, mask: Array, value: Array, ufunc: Any) -> Array:

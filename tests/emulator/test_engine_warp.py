@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kdsl.backend import SynchronizationError
-from tests.emulator.engine import LINEAR, Machine, Run, element, emulate, kernel
+from tests.emulator.engine import LINEAR, Machine, Run, element, kernel
 
 
 def shuffled(mode: str, lane: int, b: int, c: int) -> tuple[int, bool]:
@@ -222,10 +222,13 @@ def test_lanes_that_never_existed_are_not_missed(run: Run) -> None:
     assert out.tolist() == ([2**32 - 1] * 32 + [255] * 8) * 2
 
 
-def test_a_lane_that_does_not_exist_gives_the_asking_lane_its_own_value() -> None:
-    """On hardware the value is undefined."""
-    body = LINEAR + element("%rd1", "out") + "shfl.sync.down.b32 %r5, %r4, 4, 31, -1; st.global.u32 [%rd1], %r5; ret;"
-    (out,) = emulate(kernel("u64 out", body), 2, 40, np.zeros(80, np.uint32))
-    i = np.arange(80)
-    lane, inside = i % 40 % 32, i % 40 + 4 < 40
-    np.testing.assert_array_equal(out, np.where((lane + 4 < 32) & inside, i + 4, i))
+@pytest.mark.parametrize("value", ["%r4", "7"])
+def test_a_lane_that_does_not_exist_gives_zero(run: Run, value: str) -> None:
+    """The ISA leaves it open; an H200 does so."""
+    body = LINEAR + element("%rd1", "out") + f"mov.u32 %r6, {value}; shfl.sync.down.b32 %r5, %r6, 4, 31, -1;"
+    (out,) = run(kernel("u64 out", body + "st.global.u32 [%rd1], %r5; ret;"), 2, 40, np.zeros(80, np.uint32))
+    values = np.arange(80) if value == "%r4" else np.full(80, 7)
+    for i in range(80):
+        lane = i % 40 % 32
+        source = i + 4 if lane + 4 < 32 else i
+        assert out[i] == (values[source] if source // 40 == i // 40 and source % 40 // 32 == i % 40 // 32 else 0)

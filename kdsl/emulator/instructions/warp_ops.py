@@ -56,20 +56,27 @@ def shuffle(scope: Scope, instruction: Instruction, mode: str) -> Step:
     def run(f: Fragment) -> None:
         r = f.registers
         value = r[a]
-        where, inside = shuffle_sources(f, mode, r[b], r[c])
+        where, there, inside = shuffle_sources(f, mode, r[b], r[c])
         r[predicate_slot] = inside
-        r[value_slot] = value if value.shape[0] == 1 else value.take(where)
+        found = value if value.shape[0] == 1 else value.take(where)
+        # The ISA leaves open what a lane that is not there gives; an H200 gives 0.
+        r[value_slot] = found if there is None else np.where(there, found, np.uint32(0))
 
     return Step(run, gate=member_gate(mask), uses=(a, b, c, mask), defines=(value_slot, predicate_slot))
 
 
-def shuffle_sources(f: Fragment, mode: str, b: Array, c: Array) -> tuple[Array, Array]:
-    """The position each lane reads from, and whether it is in range; remembered for constant operands."""
-    name: tuple[Any, ...] | None = None
-    if b.shape[0] == 1 and c.shape[0] == 1:
-        name = ("shfl", mode, int(b[0]), int(c[0]))
-        if name in f.cache:
-            return f.cache[name], f.cache[("inside", *name)]
+def shuffle_sources(f: Fragment, mode: str, b: Array, c: Array) -> tuple[Array, Array | None, Array]:
+    """The position each lane reads from, whether a lane is there, and whether it is in range; kept for constants."""
+    if b.shape[0] > 1 or c.shape[0] > 1:
+        return find_sources(f, mode, b, c)
+    name = ("shfl", mode, int(b[0]), int(c[0]))
+    found = f.shuffles.get(name)
+    if found is None:
+        found = f.shuffles[name] = find_sources(f, mode, b, c)
+    return found
+
+
+def find_sources(f: Fragment, mode: str, b: Array, c: Array) -> tuple[Array, Array | None, Array]:
     lane = f.of_lanes("lane", f.batch.lane_index).astype(np.int64)
     amount = b.astype(np.int64) & 31
     clamp = c.astype(np.int64) & 31
@@ -89,10 +96,8 @@ def shuffle_sources(f: Fragment, mode: str, b: Array, c: Array) -> tuple[Array, 
         case _:
             source = lowest | (amount & ~segment)
             inside = source <= limit
-    where = positions_of(f, np.where(inside, source, lane))
-    if name is not None:
-        f.cache[name], f.cache[("inside", *name)] = where, inside
-    return where, inside
+    where, there = positions_of(f, np.where(inside, source, lane))
+    return where, there, inside
 
 
 def vote(scope: Scope, instruction: Instruction, mode: str) -> Step:
