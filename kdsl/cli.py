@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from kdsl.backend import DeviceError
+from kdsl.codegen.sass import AssemblyError
 from kdsl.compiler import Kernel, set_device, start_trace
 from kdsl.explorer import text
 from kdsl.files import FileError, kernels_of, load_file, syntax_message, user_traceback
@@ -85,7 +86,7 @@ def show(where: str, stage: str, arch: str) -> None:
             click.echo(text.render(kernel.compile(target=target), stage))
         except CompileError as error:
             raise Failure(str(error)) from None
-        except FileNotFoundError as error:
+        except (FileNotFoundError, AssemblyError) as error:
             raise Failure(f"error: {error}") from None
 
 

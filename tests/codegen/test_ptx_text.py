@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import kdsl
-from kdsl import Ptr, bitcast, f16, f32, f64, i8, i16, i32, i64, kernel
+from kdsl import Ptr, bf16, bitcast, f16, f32, f64, i8, i16, i32, i64, kernel
 from kdsl.codegen.sass import find_tool
 
 needs_tools = pytest.mark.skipif(not (find_tool("ptxas") and find_tool("nvdisasm")), reason="needs ptxas and nvdisasm")
@@ -46,3 +46,16 @@ def test_additions_and_multiplications_say_how_they_round() -> None:
     ptx = kdsl.compile(unfused, target="sm_90").ptx
     assert "add.rn.f32" in ptx
     assert "mul.rn.f32" in ptx
+
+
+@kernel(fastmath=True)
+def compared(x: Ptr[bf16], y: Ptr[i32]) -> None:
+    y[0] = 1 if x[0] < x[1] else 2
+    y[1] = 1 if x[0] == x[1] else 2
+    x[2] = x[0] * x[1] + x[2]
+
+
+@pytest.mark.skipif(not find_tool("ptxas"), reason="needs ptxas")
+@pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_90", "sm_120"])
+def test_bf16_under_fastmath_is_accepted(target: str) -> None:
+    assert kdsl.compile(compared, target=target).cubin
