@@ -227,6 +227,8 @@ def attribute(frame: Frame, node: ast.Attribute) -> Value:
         return POISON
     if isinstance(owner, Static):
         return _static_attribute(frame, owner.object, node)
+    if node.attr == "value" and isinstance(owner, Weak) and _is_enum_member(frame, node.value):
+        return owner
     type = type_of(owner)
     if isinstance(type, ArrayType) and isinstance(owner, Runtime):
         found = array_attribute(frame, owner.expr, type, node.attr, node)
@@ -246,6 +248,12 @@ def attribute(frame: Frame, node: ast.Attribute) -> Value:
     return frame.error(
         node, f"`{name}` is {describe(type) if type else 'no object'}, which has no attribute `{node.attr}`"
     )
+
+
+def _is_enum_member(frame: Frame, node: ast.expr) -> bool:
+    """Whether this names a member of an IntEnum, which is a number already."""
+    owner = frame.value(node.value) if isinstance(node, ast.Attribute) else None
+    return isinstance(owner, Static) and isinstance(owner.object, enum.EnumMeta)
 
 
 def _static_attribute(frame: Frame, owner: object, node: ast.Attribute) -> Value:

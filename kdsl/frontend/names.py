@@ -289,12 +289,15 @@ def _components(graph: dict[str, set[str]]) -> Iterator[list[str]]:
 
 
 PTX_RESERVED = frozenset({"_", "WARP_SZ"})
+# What the code that is made calls itself: the device's runtime, and libdevice (by its prefix).
+CALLED = frozenset({"vprintf", "__assertfail"})
+LIBDEVICE = "__nv_"
 
 
 def mangle(name: str) -> str:
-    """A name that PTX can hold: ASCII, not ``_`` or ``WARP_SZ``, no dot. Different names stay different."""
+    """A name that PTX can hold: ASCII, no dot, not one of PTX or of what is called. Different names stay different."""
     escaped = "".join(c if c.isascii() and (c.isalnum() or c == "_") else f"_u{ord(c):x}_" for c in name)
-    if escaped in PTX_RESERVED:
+    if escaped in PTX_RESERVED or escaped in CALLED or escaped.startswith(LIBDEVICE):
         return f"{escaped}_u"
     return escaped if not escaped[:1].isdigit() else f"_{escaped}"
 
