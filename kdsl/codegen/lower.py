@@ -13,6 +13,7 @@ from kdsl.codegen.reachable import check_shared_memory, parameter_ranges, regist
 from kdsl.codegen.statements import Statements
 from kdsl.codegen.types import alignment, llvm_type, memory_type
 from kdsl.ir import nodes as ir
+from kdsl.lang.layout import parameter_parts
 from kdsl.lang.types import ArrayType, Kind, PointerType, ScalarType, Type, VoidType
 from kdsl.target import Target
 
@@ -57,8 +58,13 @@ def _declare(module: llvm.Module, f: ir.Function) -> llvm.Function:
     function.attributes = Attributes(["nounwind", *_attributes(f)])
     if not f.is_kernel:
         function.linkage = "internal"
+        for argument, parameter in zip(function.args, f.parameters, strict=True):
+            argument.name = parameter.name
         return function
     function.calling_convention = "ptx_kernel"
+    names = [name for p in f.parameters for name, _ in parameter_parts(p.name, p.type)]
+    for argument, name in zip(function.args, names, strict=True):
+        argument.name = name
     for argument, (parameter, t) in zip(function.args, parameters, strict=True):
         if isinstance(t, llvm.PointerType):
             assert isinstance(parameter.type, PointerType | ArrayType)
