@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
 from types import FunctionType
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -64,13 +65,23 @@ def _resolved(function: FunctionType, name: str, annotation: Any) -> Type | None
             if isinstance(annotation, str):
                 annotation = eval(annotation, function.__globals__, closure)
         type = annotated_type(annotation)
-    except (NameError, TypeError, AttributeError, SyntaxError, ValueError, LookupError) as error:
-        shown = text.strip("'\"") if isinstance(text, str) else getattr(annotation, "__name__", repr(annotation))
+        if type == VOID and name != "return":
+            raise TypeError("None")
+    except (NameError, TypeError, AttributeError, SyntaxError, ValueError, LookupError, ArithmeticError) as error:
+        place = _place(function, name)
+        shown = text.strip("'\"") if isinstance(text, str) else _source(place) or repr(annotation)
         what = "the result" if name == "return" else f"`{name}`"
         reason = f" ({error})" if isinstance(error, NameError | AttributeError) else ""
         message = f"{what} is annotated `{shown}`, which is no type of the kernel language{reason}"
-        raise CompileError.at(_place(function, name), message, f"write {ACCEPTED}") from None
+        raise CompileError.at(place, message, f"write {ACCEPTED}") from None
     return type
+
+
+def _source(place: Span) -> str | None:
+    """What is written there, if that is part of one line."""
+    if place.line != place.end_line:
+        return None
+    return linecache.getline(place.file, place.line)[place.column - 1 : place.end_column - 1].strip("'\"")
 
 
 def _contents(cell: Any) -> Any:
@@ -98,23 +109,25 @@ def _place(function: FunctionType, name: str | None) -> Span:
     return file.def_line(node)
 
 
-def local_annotation(frame: Frame, node: ast.expr) -> Type | None:
-    """The type that the annotation of a local variable means; None (reported) if it is none."""
+def local_annotation(frame: Frame, node: ast.expr, *, is_result: bool = False) -> Type | None:
+    """The type that a variable (or a nested function's result) is annotated with; None (reported) if it is none."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return _quoted(frame, node, node.value)
+        return _quoted(frame, node, node.value, is_result)
     value = frame.value(node)
     if isinstance(value, Poison):
         return None
     try:
         if isinstance(value, Static):
-            return annotated_type(value.object)
+            type = annotated_type(value.object)
+            if type != VOID or is_result:
+                return type
     except (TypeError, ValueError):
         pass
     frame.error(node, f"`{frame.text(node)}` is no type of the kernel language", f"write {ACCEPTED}")
     return None
 
 
-def _quoted(frame: Frame, node: ast.Constant, text: str) -> Type | None:
+def _quoted(frame: Frame, node: ast.Constant, text: str, is_result: bool) -> Type | None:
     try:
         inner = ast.parse(text, mode="eval").body
     except SyntaxError:
@@ -122,7 +135,7 @@ def _quoted(frame: Frame, node: ast.Constant, text: str) -> Type | None:
         return None
     for part in ast.walk(inner):
         ast.copy_location(part, node)
-    return local_annotation(frame, inner)
+    return local_annotation(frame, inner, is_result=is_result)
 
 
 def annotated_type(annotation: Any) -> Type | None:

@@ -84,7 +84,7 @@ def _nested_types(frame: Frame, node: ast.FunctionDef | ast.Lambda) -> dict[str,
     if isinstance(node, ast.FunctionDef) and node.returns is not None:
         noted.append((RETURN, node.returns))
     for name, annotation in noted:
-        type = local_annotation(frame, annotation)
+        type = local_annotation(frame, annotation, is_result=name == RETURN)
         if type is None:
             return None
         types[name] = type

@@ -241,6 +241,8 @@ class Frame:
             return self.respanned(self.constants[name], node)
         type = self.types.get(name)
         if type is None or isinstance(type, StaticType):
+            if not self.quiet:
+                self.session.reporter.untyped(self.span(node), name, self.calls)
             return POISON
         if is_weak(type):
             return unknown(type, name, self, node)

@@ -10,6 +10,7 @@ class Reporter:
 
     def __init__(self) -> None:
         self._found: dict[tuple[Span, str], Diagnostic] = {}
+        self._untyped: dict[tuple[Span, str], Diagnostic] = {}
 
     def add(self, span: Span, message: str, hint: str | None = None, calls: tuple[Span, ...] = ()) -> None:
         """Note a mistake; the same one again (another instance of a function, another copy of a loop) is not."""
@@ -24,10 +25,17 @@ class Reporter:
     def count(self) -> int:
         return len(self._found)
 
+    def untyped(self, span: Span, name: str, calls: tuple[Span, ...]) -> None:
+        """Note a variable without a type: a mistake of its own only if no other one is the reason."""
+        hint = f"declare it, as in {name}: f32 = 0"
+        message = f"nothing says what type `{name}` has"
+        self._untyped.setdefault((span, message), Diagnostic(span, message, hint, calls))
+
     @property
     def failed(self) -> bool:
-        return bool(self._found)
+        return bool(self._found or self._untyped)
 
     def error(self) -> CompileError:
         """All that was found, in source order."""
-        return CompileError(*sorted(self._found.values(), key=lambda d: (d.span.file, d.span.line, d.span.column)))
+        found = self._found or self._untyped
+        return CompileError(*sorted(found.values(), key=lambda d: (d.span.file, d.span.line, d.span.column)))
