@@ -52,7 +52,6 @@ Decode = Callable[["Scope", Instruction], Step | None]
 class Names:
     """What a module gives a name: addresses of variables by state space, and functions by index."""
 
-    spaces: dict[str, str] = field(default_factory=dict)
     addresses: dict[str, int] = field(default_factory=dict)
     functions: dict[str, int] = field(default_factory=dict)
 
@@ -153,9 +152,6 @@ class Scope:
 
     def scratch(self, width: int) -> int:
         return self.add_slot(("scratch", len(self.template)), width)
-
-    def is_constant(self, slot: int) -> bool:
-        return any(key[0] == "constant" and found == slot for key, found in self.slots.items())
 
     def piece(self, name: str, offset: int, width: int) -> int:
         """The slot of a part of parameter ``name``."""

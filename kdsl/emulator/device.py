@@ -8,17 +8,12 @@ from typing import TextIO
 
 import numpy as np
 
-from kdsl.backend import DeviceError, DeviceLimits, Launch
+from kdsl.backend import DeviceError, Launch
 from kdsl.emulator.code import Code
 from kdsl.emulator.grid import GridLaunch
+from kdsl.emulator.limits import check_launch, check_shared, limits_of
 from kdsl.emulator.memory import Allocation, GlobalMemory
 from kdsl.emulator.program import Program, load
-
-SHARED_BYTES = {"75": 64, "80": 163, "86": 99, "87": 163, "89": 99, "90": 227, "100": 227, "103": 227, "110": 227}
-"""Kilobytes of shared memory that a block can have, by architecture; 99 where it is not said (CUDA C++ Programming
-Guide, technical specifications per compute capability)."""
-
-STATIC_SHARED_BYTES = 48 * 1024
 
 STEP_LIMIT = 1 << 24
 """Instructions that one batch of blocks may run, each counted once for each 4096 lanes (or fewer) that run it
@@ -62,8 +57,7 @@ class Emulator:
     @target.setter
     def target(self, target: str) -> None:
         self._target = target
-        kilobytes = SHARED_BYTES.get(target.removeprefix("sm_").rstrip("af"), 99)
-        self.limits = DeviceLimits(shared_bytes=kilobytes * 1024)
+        self.limits = limits_of(target)
 
     # Memory.
 
@@ -102,60 +96,23 @@ class Emulator:
     # Work.
 
     def launch(self, function: EmulatedFunction, launch: Launch, parameters: bytearray | bytes) -> None:
-        self.check(function.code, launch)
+        check_launch(function.code, launch, self.limits)
         self.launches += 1
         grid = GridLaunch(
             self.memory, function.program, function.code, launch, bytes(parameters), self.step_limit, self.launches,
             self.print,
         )  # fmt: skip
-        self.check_shared(grid)
         try:
+            check_shared(grid, self.target, self.limits)
             grid.run()
         finally:
             grid.close()
-
-    def check_shared(self, grid: GridLaunch) -> None:
-        name, dynamic = grid.code.name, grid.configuration.shared_bytes
-        static = grid.shared_size - dynamic if grid.has_dynamic else grid.shared_size
-        if static > STATIC_SHARED_BYTES:
-            raise DeviceError(
-                f"kernel {name} has {static} bytes of static shared memory, at most {STATIC_SHARED_BYTES} fit",
-                kernel=name,
-            )
-        if static + dynamic > self.limits.shared_bytes:
-            most = self.limits.shared_bytes
-            raise DeviceError(
-                f"kernel {name} has {static + dynamic} bytes of shared memory, {self.target} has {most}",
-                kernel=name,
-            )
 
     def print(self, text: str) -> None:
         (self.stdout or sys.stdout).write(text)
 
     def synchronize(self) -> None:
         """Nothing is ever in flight here."""
-
-    def check(self, code: Code, launch: Launch) -> None:
-        """DeviceError when the launch asks for more than a device has."""
-        threads = launch.block[0] * launch.block[1] * launch.block[2]
-        for what, extents, most in (
-            ("grid", launch.grid, self.limits.grid),
-            ("block", launch.block, self.limits.block),
-        ):
-            if any(not 1 <= extent <= limit for extent, limit in zip(extents, most, strict=True)):
-                raise DeviceError(
-                    f"{what} {extents} of kernel {code.name} is outside of (1, 1, 1) to {most}", kernel=code.name
-                )
-        limit = min([self.limits.threads, *code.attributes.get("maxntid", ())[3:]])
-        if threads > limit:
-            raise DeviceError(
-                f"block {launch.block} of kernel {code.name} has {threads} threads, at most {limit} fit",
-                kernel=code.name,
-            )
-        if launch.cluster not in (None, (1, 1, 1)):
-            raise DeviceError(
-                f"cluster {launch.cluster} of kernel {code.name}: the emulator has no clusters", kernel=code.name
-            )
 
 
 def flat(view: memoryview) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:

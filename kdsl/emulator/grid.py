@@ -14,7 +14,7 @@ from kdsl.emulator.memory import Allocation, Array, GlobalMemory
 from kdsl.emulator.program import Program
 from kdsl.emulator.spaces import Region, SharedLayout
 
-LANES = 16384
+LANES = 32768
 """Lanes of a batch: enough to hide what a NumPy call costs, few enough that registers stay in cache."""
 
 SHARED_OF_BATCH = 8 << 20

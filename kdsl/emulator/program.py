@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -248,9 +249,9 @@ def fall_through(pc: int) -> End:
     return end
 
 
-def bits(slots: object) -> int:
+def bits(slots: Iterable[int]) -> int:
     total = 0
-    for slot in slots:  # type: ignore[attr-defined]
+    for slot in slots:
         total |= 1 << slot
     return total
 

@@ -61,6 +61,22 @@ def test_limits_of_grid_and_block(grid: tuple[int, int, int], block: tuple[int, 
     assert str(caught.value) == message
 
 
+def test_bounds_that_the_kernel_was_compiled_with() -> None:
+    bounded = NOTHING.replace(")\n{", ")\n.maxntid 32, 2\n{")
+    emulate(bounded, 1, 64)
+    with pytest.raises(
+        DeviceError, match=r"block \(65, 1, 1\) of kernel k has 65 threads, it was compiled for at most 64"
+    ):
+        emulate(bounded, 1, 65)
+    exact = NOTHING.replace(")\n{", ")\n.reqntid 32, 2, 1\n{")
+    emulate(exact, 1, (32, 2, 1))
+    with pytest.raises(DeviceError, match=r"has 64 threads, it was compiled for blocks of \(32, 2, 1\)"):
+        emulate(exact, 1, 64)
+    cluster = NOTHING.replace(")\n{", ")\n.explicitcluster .reqnctapercluster 2, 1, 1\n{")
+    with pytest.raises(DeviceError, match=r"cluster \(2, 1, 1\) of kernel k: the emulator has no clusters"):
+        emulate(cluster, 2, 1)
+
+
 def test_limits_of_shared_memory() -> None:
     use = "mov.u32 %r1, tile; mov.u32 %r2, dyn; ret;"
     module = ".shared .align 4 .b8 tile[{}]; .extern .shared .align 16 .b8 dyn[];"

@@ -1,0 +1,68 @@
+"""What a launch may ask for: the limits of the architecture, and those that a kernel was compiled with."""
+
+from __future__ import annotations
+
+import math
+
+from kdsl.backend import DeviceError, DeviceLimits, Launch
+from kdsl.emulator.code import Code
+from kdsl.emulator.grid import GridLaunch
+
+SHARED_KILOBYTES = {
+    "75": 64,
+    "80": 163,
+    "86": 99,
+    "87": 163,
+    "89": 99,
+    "90": 227,
+    "100": 227,
+    "103": 227,
+    "110": 227,
+}
+"""Shared memory that a block can have, by architecture; 99 where it is not said (CUDA C++ Programming Guide, technical
+specifications per compute capability)."""
+
+STATIC_SHARED_BYTES = 48 * 1024
+
+
+def limits_of(target: str) -> DeviceLimits:
+    """The limits of an architecture such as ``sm_90a``."""
+    return DeviceLimits(shared_bytes=1024 * SHARED_KILOBYTES.get(target.removeprefix("sm_").rstrip("af"), 99))
+
+
+def check_launch(code: Code, launch: Launch, limits: DeviceLimits) -> None:
+    """DeviceError when grid or block are not what the device or the kernel allow."""
+    for what, extents, most in (("grid", launch.grid, limits.grid), ("block", launch.block, limits.block)):
+        if any(not 1 <= extent <= limit for extent, limit in zip(extents, most, strict=True)):
+            raise refusal(code, f"{what} {extents} of kernel {code.name} is outside of (1, 1, 1) to {most}")
+    threads = math.prod(launch.block)
+    asked = f"block {launch.block} of kernel {code.name} has {threads} threads"
+    if threads > limits.threads:
+        raise refusal(code, f"{asked}, at most {limits.threads} fit")
+    bound = code.attributes.get("maxntid")
+    if bound and threads > math.prod(bound):
+        raise refusal(code, f"{asked}, it was compiled for at most {math.prod(bound)}")
+    required = code.attributes.get("reqntid")
+    if required and launch.block != (*required, 1, 1)[:3]:
+        raise refusal(code, f"{asked}, it was compiled for blocks of {(*required, 1, 1)[:3]}")
+    cluster = launch.cluster or (*code.attributes.get("reqnctapercluster", ()), 1, 1, 1)[:3]
+    if math.prod(cluster) != 1:
+        raise refusal(code, f"cluster {cluster} of kernel {code.name}: the emulator has no clusters")
+
+
+def check_shared(grid: GridLaunch, target: str, limits: DeviceLimits) -> None:
+    """DeviceError when a block would have more shared memory than fits."""
+    dynamic = grid.configuration.shared_bytes
+    static = grid.shared_size - dynamic if grid.has_dynamic else grid.shared_size
+    kernel = f"kernel {grid.code.name}"
+    if static > STATIC_SHARED_BYTES:
+        raise refusal(
+            grid.code, f"{kernel} has {static} bytes of static shared memory, at most {STATIC_SHARED_BYTES} fit"
+        )
+    if static + dynamic > limits.shared_bytes:
+        whole = static + dynamic
+        raise refusal(grid.code, f"{kernel} has {whole} bytes of shared memory, {target} has {limits.shared_bytes}")
+
+
+def refusal(code: Code, message: str) -> DeviceError:
+    return DeviceError(message, kernel=code.name)
