@@ -12,9 +12,12 @@ from kdsl.frontend.arguments import match_arguments, positional
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.meet import cast
 from kdsl.frontend.operators import is_operand
-from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, WeakChoice, weak_type
+from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, WeakChoice, describe, weak_type
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import BF16, F16, PointerType, ScalarType, as_type
+from kdsl.lang.types import PointerType, ScalarType, as_type
+
+# How Python spells them as strings, and how a kernel does.
+NUMBERS = {"nan": "write math.nan", "inf": "write math.inf", "infinity": "write math.inf"}
 
 
 def cast_type(value: Any) -> ScalarType | None:
@@ -41,6 +44,9 @@ def cast_call(frame: Frame, type: ScalarType, node: ast.Call) -> Value:
     if isinstance(value, Poison):
         # The type is known even where the value is not yet; a mistake in the value is reported there.
         return frame.const(0.0 if type.is_float else 0, type, node) if frame.quiet else POISON
+    if isinstance(value, Static) and isinstance(value.object, str):
+        hint = NUMBERS.get(value.object.lower().lstrip("+-"), "write the number")
+        return frame.error(arguments[0], f"{name}() takes numbers, and this is the string {value.object!r}", hint)
     if not is_operand(frame, value, arguments[0], f"{name}()"):
         return POISON
     if isinstance(value, Weak):
@@ -71,12 +77,12 @@ def bitcast(frame: Frame, node: ast.Call) -> Value:
         return POISON
     if isinstance(type, PointerType) and isinstance(expr.type, PointerType):
         return Runtime(ir.Bitcast(expr, PointerType(type.element, expr.type.space), frame.span(node)))
-    if not isinstance(type, ScalarType):
+    if not isinstance(type, ScalarType | PointerType):
         return frame.error(found["dtype"], "bitcast() takes a type here", "such as bitcast(x, u32)")
-    if not isinstance(expr.type, ScalarType) or expr.type.bits != type.bits:
-        hint = None
-        if isinstance(expr.type, ScalarType):
-            same = f"u{expr.type.bits}" if expr.type not in (F16, BF16) else "u16"
-            hint = f"a type of {expr.type.bits} bits, such as {same}"
+    if isinstance(type, PointerType) or not isinstance(expr.type, ScalarType):
+        message = f"bitcast() makes scalars of scalars and pointers of pointers, not {type} of {describe(expr.type)}"
+        return frame.error(node, message)
+    if expr.type.bits != type.bits:
+        hint = f"a type of {expr.type.bits} bits, such as u{expr.type.bits}"
         return frame.error(node, f"bitcast() keeps the bits: {expr.type} and {type} differ in size", hint)
     return Runtime(ir.Bitcast(expr, type, frame.span(node)))
