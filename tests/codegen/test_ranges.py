@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
+import kdsl
+from kdsl import i32
 from kdsl.codegen.ranges import Interval, Ranges
 from kdsl.ir import nodes as ir
 from kdsl.lang.index import block_dim, block_idx, grid, grid_dim, gridsize, thread_idx
@@ -175,3 +178,35 @@ def test_an_i64_index_is_used_as_it_is() -> None:
     x, n = kernel.pointer("x", F32), kernel.parameter("n", I64)
     kernel.add(t.store(x, n, t.const(1.0, F32)))
     assert mnemonics(ptx_of(kernel.function()))[:2] == ["shl.b64", "add.s64"]
+
+
+# --- through functions -----------------------------------------------------------------------------------------------
+
+
+def global_thread() -> i32:
+    return block_idx.x * block_dim.x + thread_idx.x
+
+
+def block_of(i: i32, size: i32) -> i32:
+    return i // size
+
+
+def test_what_a_caller_passes_is_known_in_the_function_and_what_it_returns_in_the_caller() -> None:
+    @kdsl.kernel
+    def blocks(out: kdsl.Ptr[i32]):
+        out[thread_idx.x] = block_of(global_thread(), block_dim.x)
+
+    ptx = kdsl.compile(blocks, target="sm_90").ptx
+    assert "div.u32" in ptx
+    assert "selp" not in ptx
+
+
+def test_a_second_caller_widens_what_a_function_may_take() -> None:
+    @kdsl.kernel
+    def blocks(out: kdsl.Ptr[i32], n: i32):
+        out[thread_idx.x] = block_of(global_thread(), block_dim.x)
+        out[thread_idx.x + 32] = block_of(n, 7)
+
+    out = np.zeros(64, np.int32)
+    blocks[1, 32](out, -8)
+    assert out.tolist() == [0] * 32 + [-2] * 32
