@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kdsl.backend import Backend
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import I8, I16, I32, I64, U8, U16, U32, U64, ScalarType
 
@@ -87,8 +88,8 @@ def cases(op: str) -> Iterator[Case]:
 
 
 @pytest.mark.parametrize("op", ["+", "-", "*", "//", "%", "<<", ">>", "min", "max"])
-def test_results_do_not_depend_on_what_is_known(op: str) -> None:
+def test_results_do_not_depend_on_what_is_known(op: str, backend: Backend) -> None:
     made = list(cases(op))
-    device = Device(ptx_of(*(kernel for kernel, *_ in made)))
+    device = Device(ptx_of(*(kernel for kernel, *_ in made)), backend)
     wrong = [line for kernel, *rest in made for line in mismatches(device, kernel.name, *rest)[:3]]
     assert not wrong, "\n".join(wrong[:40])

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from kdsl.backend import Backend
 from kdsl.ir import nodes as ir
 from kdsl.lang.index import block_dim, grid, gridsize, thread_idx
 from kdsl.lang.types import F32, I32, I64, U32, U64, ScalarType
@@ -70,18 +71,18 @@ def python(start: int, stop: int, step: int, s: ScalarType) -> tuple[int, int, i
 
 
 @pytest.mark.parametrize("s", [I32, U32, I64, U64])
-def test_a_range_runs_as_python_s_does(s: ScalarType) -> None:
-    run_lanes(s, None, list(itertools.product(bounds_of(s), bounds_of(s), steps_of(s))))
+def test_a_range_runs_as_python_s_does(s: ScalarType, backend: Backend) -> None:
+    run_lanes(backend, s, None, list(itertools.product(bounds_of(s), bounds_of(s), steps_of(s))))
 
 
 @pytest.mark.parametrize("s", [I32, U32, I64, U64])
-def test_a_range_with_a_constant_step(s: ScalarType) -> None:
+def test_a_range_with_a_constant_step(s: ScalarType, backend: Backend) -> None:
     for step in steps_of(s):
-        run_lanes(s, step, list(itertools.product(bounds_of(s), bounds_of(s), [step])))
+        run_lanes(backend, s, step, list(itertools.product(bounds_of(s), bounds_of(s), [step])))
 
 
-def run_lanes(s: ScalarType, step: int | None, lanes: list[tuple[int, int, int]]) -> None:
-    device = Device(ptx_of(loop_kernel(s, step)))
+def run_lanes(backend: Backend, s: ScalarType, step: int | None, lanes: list[tuple[int, int, int]]) -> None:
+    device = Device(ptx_of(loop_kernel(s, step)), backend)
     for first in range(0, len(lanes), 1024):
         part = lanes[first : first + 1024]
         results = [np.zeros(len(part), s.numpy) for _ in range(4)]
@@ -90,9 +91,9 @@ def run_lanes(s: ScalarType, step: int | None, lanes: list[tuple[int, int, int]]
             assert tuple(int(r[k]) for r in results) == python(*lane, s), lane
 
 
-def test_a_range_that_would_wrap_runs_twice() -> None:
+def test_a_range_that_would_wrap_runs_twice(backend: Backend) -> None:
     assert python(2147483640, 2147483647, 4, I32)[:2] == (2, 2147483644)
-    run_lanes(I32, 4, [(2147483640, 2147483647, 4)])
+    run_lanes(backend, I32, 4, [(2147483640, 2147483647, 4)])
 
 
 def grid_stride() -> ir.Function:
@@ -115,10 +116,10 @@ def test_a_grid_stride_loop_is_unrolled() -> None:
     assert ptx.count("div.u32") == 1
 
 
-def test_a_grid_stride_loop_computes_every_element() -> None:
+def test_a_grid_stride_loop_computes_every_element(backend: Backend) -> None:
     x, y = np.arange(10000, dtype=np.float32), np.ones(10000, np.float32)
     arguments = [x, y, np.float32(2).tobytes(), np.int32(9990).tobytes()]
-    Device(ptx_of(grid_stride())).run("saxpy", arguments, 32, 4)
+    Device(ptx_of(grid_stride()), backend).run("saxpy", arguments, 32, 4)
     assert (y[:9990] == 2 * np.arange(9990) + 1).all()
     assert (y[9990:] == 1).all()
 
