@@ -72,10 +72,18 @@ class Expressions:
         if mine and self.random.random() < 0.8:
             return p.Name(self.random.choice(mine))
         if t == BOOL:
-            return p.Literal(self.random.random() < 0.5)
+            return self.bool_leaf()
         if self.variables and self.random.random() < 0.7:
             return p.Cast(t.name, p.Name(self.random.choice(list(self.variables))))
         return p.Cast(t.name, self.literal(t))
+
+    def bool_leaf(self) -> p.Expr:
+        """Mostly a comparison of a variable, so that branches go both ways."""
+        numbers = [(name, kind) for name, kind in self.variables.items() if kind != BOOL]
+        if not numbers or self.random.random() < 0.2:
+            return p.Literal(self.random.random() < 0.5)
+        name, kind = self.random.choice(numbers)
+        return p.Compare((self.random.choice(COMPARISONS),), (p.Name(name), self.literal(kind)))
 
     def literal(self, t: Scalar) -> p.Literal:
         """A weak literal that fits ``t``; for a float, of either kind."""
