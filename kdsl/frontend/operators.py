@@ -88,7 +88,8 @@ def binary(
         return _shift(frame, op, left, right, node, operands)
     if op in BITWISE and is_bool(left) and is_bool(right):
         return _built(frame, op, left, right, boolean, node, operands)
-    type = meeting_type(left, right, widen=op not in CHOICES)
+    # The smaller of two bools is an int, as all arithmetic on bools is.
+    type = meeting_type(left, right, widen=op not in CHOICES or is_bool(left))
     if type is None:
         return frame.error(_place(frame, node), *mixed(frame, left, right, *operands))
     if op in BITWISE and type.is_float:
