@@ -31,6 +31,10 @@ class Region:
     place: int
     complete: bool = False
 
+    def end(self, write: bool) -> int:
+        """The bytes that an access may touch. LLVM reads the small elements at the end of an array as a whole word."""
+        return self.size if write else -(-self.size // 4) * 4
+
 
 @dataclass(frozen=True, slots=True)
 class SharedLayout:
@@ -59,8 +63,10 @@ class RowMemory:
         return "local memory"
 
     def unwritten(self, index: Array, width: int) -> Array:
-        different: Array = self.shadow.view(UNSIGNED[width]).take(index) != WRITTEN[width]
-        return different
+        """Where nothing was written of the ``width`` bytes. LLVM reads small elements together with their neighbours,
+        which the kernel may never write."""
+        nothing: Array = self.shadow.view(UNSIGNED[width]).take(index) == 0
+        return nothing
 
 
 class SharedMemory(RowMemory):
@@ -84,7 +90,7 @@ class SharedMemory(RowMemory):
             raise self.fault(address, size, write)
         region = self.regions[which]
         offset = address - address.dtype.type(region.address)
-        last = region.size - size
+        last = region.end(write) - size
         if last < 0 or offset.max() > last or np.bitwise_or.reduce(offset) & (size - 1):
             return self.locate_each(fragment, address, size, write, lanes)
         index = offset.view(np.int64) if offset.itemsize == 8 else offset.astype(np.int64)
@@ -99,7 +105,7 @@ class SharedMemory(RowMemory):
         wide = address.astype(np.int64)
         which = (wide >> REGION_BITS) - 1
         starts = np.array([r.address for r in self.regions], np.int64)
-        sizes = np.array([r.size for r in self.regions], np.int64)
+        sizes = np.array([r.end(write) for r in self.regions], np.int64)
         places = np.array([r.place for r in self.regions], np.int64)
         known = np.clip(which, 0, len(self.regions) - 1)
         offset = wide - starts[known]

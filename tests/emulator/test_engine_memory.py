@@ -144,7 +144,7 @@ def test_out_of_bounds_names_bytes_line_block_and_thread() -> None:
         ("st.shared.u32 [tile+-4], %r4;", "out-of-bounds write of 4 bytes at shared address 0xffffc: 4 bytes before tile of 8 bytes"),
         ("st.shared.u16 [tile+1], %rs1;", "misaligned write of 2 bytes at shared address 0x100001: not a multiple of 2"),
         ("ld.shared.u32 %r4, [tile];", "read of 4 bytes of tile that were never written"),
-        ("st.shared.u16 [tile], %rs1; ld.shared.u32 %r4, [tile];", "read of 4 bytes of tile that were never written"),
+        ("st.shared.u16 [tile], %rs1; ld.shared.u32 %r4, [tile+4];", "read of 4 bytes of tile that were never written"),
         ("atom.shared.add.u32 %r4, [tile], 1;", "read of 4 bytes of tile that were never written"),
         ("mov.u64 %rd3, depot; ld.local.u32 %r4, [%rd3];", "read of 4 bytes of local memory that were never written"),
         ("mov.u64 %rd3, depot; st.local.u32 [%rd3+16], %r4;", "out-of-bounds write of 4 bytes at local address 0x10: 4 bytes past the end of local memory of 16 bytes"),
@@ -286,3 +286,28 @@ def test_alignment_after_ptr_is_that_of_the_pointee(run: Run) -> None:
     ).replace(".param .u64 out", ".param .u64 .ptr .global .align 4 out")
     (out,) = run(ptx, 1, 1, 7, np.zeros(1, np.uint32))  # `out` lies at byte 8, as any u64
     assert out.tolist() == [7]
+
+
+@pytest.mark.parametrize(
+    ("size", "write", "read", "expected"),
+    [
+        (12, "st.shared.u32 [%r5+8], %r1;", "ld.shared.v4.b32 {%r8, %r9, %r7, %r10}, [%r5];", 5),
+        (16, "st.shared.u32 [%r5+12], %r1;", "ld.shared.v4.b32 {%r8, _, %r9, %r7}, [%r5];", 5),
+        (3, "st.shared.u8 [%r5+2], %r1;", "ld.shared.b32 %r7, [%r5]; shr.u32 %r7, %r7, 16; and.b32 %r7, %r7, 255;", 5),
+    ],
+)
+def test_loads_that_llvm_widened_over_what_is_not_there(
+    size: int, write: str, read: str, expected: int, run: Run
+) -> None:
+    ptx = kernel(
+        "u64 a", f"ld.param.u64 %rd1, [a]; mov.u32 %r5, tile; mov.u32 %r1, 5; {write} {read} st.global.u32 [%rd1], %r7; ret;",
+        module=f".shared .align 16 .b8 tile[{size}];",
+    )  # fmt: skip
+    (out,) = run(ptx, 2, 1, np.zeros(1, np.uint32))
+    assert out.tolist() == [expected]
+
+
+def test_a_widened_load_must_be_aligned_as_a_whole() -> None:
+    body = "mov.u32 %r5, tile;\n.loc 1 4 1\nld.shared.v4.b32 {%r7, %r8, %r9, %r10}, [%r5+8]; mov.u32 %r6, %r7; ret;"
+    error = fault(kernel("u64 a", body, module=".shared .align 16 .b8 tile[64];"), 1, 1, np.zeros(1, np.uint32))
+    assert "misaligned read of 16 bytes" in str(error)

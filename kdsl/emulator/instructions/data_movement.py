@@ -151,7 +151,11 @@ def load_step(scope: Scope, instruction: Instruction) -> Step:
         return load_parameter(scope, kind, results, source)
     slot, offset = scope.address(instruction, source)
     where = "global" if space == "param" else space
-    run = load_op(results, slot, offset, where, kind, reused(scope, source))
+    read = [k for k, item in enumerate(items) if isinstance(item, Register) and scope.mentions(item.name) > 1]
+    if space in {"shared", "local", "generic"} and 0 < len(read) < count:
+        run = load_some_op(results, read, slot, offset, space, kind)
+    else:
+        run = load_op(results, slot, offset, where, kind, reused(scope, source))
     return Step(run, uses=(slot,), defines=tuple(results), spins=volatile)
 
 
@@ -187,6 +191,30 @@ def load_op(results: list[int], slot: int, offset: int, space: str, kind: str, r
             found = load(f, space, address, memory_kind, width, count)
         for result, value in zip(results, found, strict=True):
             r[result] = value.astype(np.uint16) if widen else value
+
+    return run
+
+
+def load_some_op(results: list[int], read: list[int], slot: int, offset: int, space: str, kind: str) -> Op:
+    """A vector of which only the elements ``read`` are used."""
+    # LLVM widens the loads of a, b and c, or of a, b and d, to one of four elements; what it adds may be unwritten, or
+    # past the end of an array of three.
+    width, total = BYTES[kind], BYTES[kind] * len(results)
+    memory_kind = f"u{width}"
+    unused = np.zeros(1, DTYPES[max(width, 2)])
+
+    def run(f: Fragment) -> None:
+        r = f.registers
+        address = r[slot]
+        address = address + address.dtype.type(offset % (1 << 8 * address.itemsize))
+        if np.bitwise_or.reduce(address) & address.dtype.type(total - 1):
+            load(f, space, address, memory_kind, width, len(results))  # names the lane that is misaligned
+        for k, result in enumerate(results):
+            if k in read:
+                (value,) = load(f, space, address + address.dtype.type(k * width), memory_kind, width, 1)
+                r[result] = value.astype(np.uint16) if width == 1 else value
+            else:
+                r[result] = unused
 
     return run
 
