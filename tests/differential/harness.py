@@ -93,10 +93,11 @@ def load(source: str, directory: Path) -> kdsl.KernelModule:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.programs  # type: ignore[no-any-return]
+    programs: kdsl.KernelModule = module.programs
+    return programs
 
 
-def numpy_type(t: Scalar) -> np.dtype[np.unsignedinteger]:  # type: ignore[type-arg]
+def numpy_type(t: Scalar) -> np.dtype[np.unsignedinteger]:
     """Unsigned ints of the type's size: everything goes to and from the device as bits."""
     return np.dtype(f"u{max(t.bits // 8, 1)}")
 
@@ -115,14 +116,14 @@ def run_kernel(backend: Backend, module: object, name: str, case: Case) -> list[
         t = named(kind)
         column = np.array([input_bits(lane[k], t) for lane in case.lanes], numpy_type(t))
         addresses.append(backend.alloc(column.nbytes))
-        backend.write(addresses[-1], memoryview(column).cast("B"))
+        backend.write(addresses[-1], column.data.cast("B"))
     output = np.zeros(count, numpy_type(named(case.program.output)))
     addresses.append(backend.alloc(output.nbytes))
     parameters = struct.pack(f"<{len(addresses)}Qi", *addresses, count)
     try:
         backend.launch(backend.function(module, name), Launch((1, 1, 1), (count, 1, 1)), parameters)
         backend.synchronize()
-        backend.read(addresses[-1], memoryview(output).cast("B"))
+        backend.read(addresses[-1], output.data.cast("B"))
     finally:
         for address in addresses:
             backend.free(address)

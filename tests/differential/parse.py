@@ -35,15 +35,14 @@ def block(nodes: list[ast.stmt]) -> tuple[p.Stmt, ...]:
 
 def statement(node: ast.stmt) -> list[p.Stmt]:
     match node:
-        case ast.Assign(targets=[ast.Tuple(elts=[ast.Name(q), ast.Name(r)])], value=ast.Call(func=ast.Name("divmod"))):
-            left, right = node.value.args  # type: ignore[attr-defined]
-            return [p.DivmodAssign((q, r), expression(left), expression(right))]
+        case ast.Assign([ast.Tuple(elts=[ast.Name(q), ast.Name(r)])], ast.Call(ast.Name("divmod"), [a, b])):
+            return [p.DivmodAssign((q, r), expression(a), expression(b))]
         case ast.Assign(targets=[ast.Tuple(targets)], value=ast.Tuple(values)):
             return [p.TupleAssign(tuple(map(name, targets)), tuple(map(expression, values)))]
         case ast.Assign():
             return [p.Assign(tuple(map(name, node.targets)), expression(node.value))]
-        case ast.AnnAssign(value=ast.expr()):
-            return [p.Assign((name(node.target),), expression(node.value), name(node.annotation))]
+        case ast.AnnAssign(value=ast.expr() as value):
+            return [p.Assign((name(node.target),), expression(value), name(node.annotation))]
         case ast.AugAssign():
             return [p.Augmented(name(node.target), BINARY[type(node.op)], expression(node.value))]
         case ast.If():
@@ -59,8 +58,8 @@ def statement(node: ast.stmt) -> list[p.Stmt]:
             return [p.Continue()]
         case ast.Pass():
             return []
-        case ast.Return(value=ast.expr()):
-            return [p.Return(expression(node.value))]
+        case ast.Return(value=ast.expr() as value):
+            return [p.Return(expression(value))]
     raise ValueError(ast.unparse(node))
 
 
@@ -73,10 +72,10 @@ def expression(node: ast.expr) -> p.Expr:
     match node:
         case ast.Name():
             return p.Name(node.id)
-        case ast.Constant(value=bool() | int() | float()):
-            return p.Literal(node.value)
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
-            return p.Literal(-node.operand.value)
+        case ast.Constant(value=bool() | int() | float() as value):
+            return p.Literal(value)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return p.Literal(-value)
         case ast.UnaryOp():
             return p.Unary(UNARY[type(node.op)], expression(node.operand))
         case ast.BinOp():

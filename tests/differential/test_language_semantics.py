@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 import kdsl
 from kdsl import Array, Ptr, f32, i32, kernel, u8, u32
 from kdsl.backend import Backend
+from kdsl.compiler import Kernel
 
 from . import rows
 from .regressions.found import FOUND
@@ -84,6 +85,6 @@ def literal_too_large(x: Array[u8, 1]) -> None:
     ],
     ids=["negative exponent", "negative index", "mixed signs", "step 0", "literal that does not fit"],
 )
-def test_what_the_table_calls_an_error_is_one(wrong: Callable[..., None], says: str) -> None:
+def test_what_the_table_calls_an_error_is_one(wrong: Kernel[Any], says: str) -> None:
     with pytest.raises(kdsl.CompileError, match=says):
         kdsl.compile(wrong, target="sm_90")

@@ -1,0 +1,127 @@
+"""The reference's statements: each becomes a closure that changes the lane's variables and says how control goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from . import program as p
+from . import semantics
+from .reference_expressions import Frame, Typed, binary, expression
+from .typing_rules import I32, WEAK_INT, IllTyped, common, widened
+
+if TYPE_CHECKING:
+    from .reference import Scope
+
+BREAK, CONTINUE, RETURN = "break", "continue", "return"
+STEPS = " steps"
+STEP_LIMIT = 20_000
+
+
+class TooManySteps(Exception):
+    """A generated loop runs longer than a test should."""
+
+
+Run = Callable[[Frame], str | None]
+
+
+def block(statements: Sequence[p.Stmt], scope: Scope) -> Run:
+    runs = [statement(s, scope) for s in statements]
+
+    def run(frame: Frame) -> str | None:
+        for each in runs:
+            signal = each(frame)
+            if signal is not None:
+                return signal
+        return None
+
+    return run
+
+
+def statement(s: p.Stmt, scope: Scope) -> Run:
+    match s:
+        case p.Assign():
+            return scope.store([(name, expression(s.value, scope)) for name in s.targets])
+        case p.Augmented():
+            return augmented(s, scope)
+        case p.TupleAssign():
+            values = [expression(value, scope) for value in s.values]
+            return scope.store(list(zip(s.targets, values, strict=True)))
+        case p.DivmodAssign():
+            left, right = expression(s.left, scope), expression(s.right, scope)
+            return scope.store([(s.targets[0], binary("//", left, right)), (s.targets[1], binary("%", left, right))])
+        case p.If():
+            test = expression(s.test, scope).test()
+            body, orelse = block(s.body, scope), block(s.orelse, scope)
+            return lambda frame: body(frame) if test(frame) else orelse(frame)
+        case p.While():
+            return while_loop(expression(s.test, scope).test(), block(s.body, scope), block(s.orelse, scope))
+        case p.For():
+            return for_loop(s, scope)
+        case p.Break():
+            return lambda frame: BREAK
+        case p.Continue():
+            return lambda frame: CONTINUE
+        case p.Return():
+            return scope.give(expression(s.value, scope))
+
+
+def augmented(s: p.Augmented, scope: Scope) -> Run:
+    """Computed as arithmetic, then narrowed to the variable's type if that is a narrow int."""
+    old = scope.read(s.target)
+    new = binary(s.op, old, expression(s.value, scope))
+    if not old.type.is_weak and new.type != old.type:
+        if new.type != I32 or not old.type.is_int:
+            raise IllTyped(f"{s.op}= gives {new.type.name}, the variable is {old.type.name}")
+        target, value = old.type, new.run
+        new = Typed(target, lambda frame: semantics.wrap(int(value(frame)), target))
+    return scope.store([(s.target, new)])
+
+
+def count_step(frame: Frame) -> None:
+    frame[STEPS] = int(frame.get(STEPS, 0)) + 1
+    if frame[STEPS] > STEP_LIMIT:
+        raise TooManySteps
+
+
+def while_loop(test: Callable[[Frame], bool], body: Run, orelse: Run) -> Run:
+    def run(frame: Frame) -> str | None:
+        while test(frame):
+            count_step(frame)
+            signal = body(frame)
+            if signal == BREAK:
+                return None
+            if signal == RETURN:
+                return signal
+        return orelse(frame)
+
+    return run
+
+
+def for_loop(s: p.For, scope: Scope) -> Run:
+    arguments = [expression(argument, scope) for argument in s.arguments]
+    t = arguments[0].type
+    for argument in arguments[1:]:
+        t = common(t, argument.type)
+    t = I32 if t == WEAK_INT else widened(t)
+    if not t.is_int:
+        raise IllTyped(f"a range of {t.name}")
+    bounds = [argument.to(t) for argument in arguments]
+    target = scope.target(s.target, t)
+    body, orelse = block(s.body, scope), block(s.orelse, scope)
+
+    def run(frame: Frame) -> str | None:
+        values = [int(bound(frame)) for bound in bounds]
+        if len(values) == 3 and values[2] == 0:
+            return orelse(frame)
+        for i in range(*values):
+            count_step(frame)
+            frame[target] = i
+            signal = body(frame)
+            if signal == BREAK:
+                return None
+            if signal == RETURN:
+                return signal
+        return orelse(frame)
+
+    return run
