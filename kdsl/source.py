@@ -7,9 +7,12 @@ import ast
 import linecache
 import re
 import time
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from io import StringIO
 from pathlib import Path
 from types import CodeType, FunctionType
 
@@ -90,7 +93,9 @@ class SourceFile:
     @classmethod
     def parse(cls, name: str, text: str) -> SourceFile:
         """Parse a whole file; SyntaxError (or ValueError, for null bytes) if it is not Python."""
-        return cls(name, tuple(text.splitlines(keepends=True)), ast.parse(text, name))
+        with _no_warnings():
+            # Why not str.splitlines? It also splits at form feeds and other characters that are no line ends to Python.
+            return cls(name, tuple(StringIO(text, newline=None)), ast.parse(text, name))
 
     @cached_property
     def functions(self) -> dict[int, list[FunctionNode]]:
@@ -107,7 +112,8 @@ class SourceFile:
         """What Python compiles the file's functions to, by first line and name."""
         found: dict[tuple[int, str], list[CodeType]] = {}
         # Why the text? Python compiles deeper nesting from text than from a tree.
-        pending = [compile("".join(self.lines), self.name, "exec", flags & _FUTURES, dont_inherit=True)]
+        with _no_warnings():
+            pending = [compile("".join(self.lines), self.name, "exec", flags & _FUTURES, dont_inherit=True)]
         while pending:
             code = pending.pop()
             found.setdefault((code.co_firstlineno, code.co_name), []).append(code)
@@ -156,6 +162,14 @@ class SourceFile:
         if node.lineno != node.end_lineno or node.lineno > len(self.lines):
             return ast.unparse(node).partition("\n")[0]
         return self.lines[node.lineno - 1].encode()[node.col_offset : node.end_col_offset].decode()
+
+
+@contextmanager
+def _no_warnings() -> Iterator[None]:
+    # Python warned of the file when it was imported.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 @lru_cache(maxsize=128)

@@ -248,3 +248,20 @@ def test_deep_nesting_compiles_or_is_an_error_with_a_place(shape):
     except CompileError as error:
         assert error.diagnostics[0].span.line >= 1
         assert error.diagnostics[0].hint
+
+
+def test_python_warns_of_a_file_once(recwarn):
+    with pytest.warns(SyntaxWarning):
+        k = define("def k(x: Ptr[f32]):\n    x[0] = 1 if 'a' is 'b' else 2\n", "k", Ptr=Ptr, f32=f32)
+    with pytest.raises(CompileError, match="`is` compares Python objects"):
+        module_of(k)
+    assert not recwarn
+
+
+def test_lines_are_counted_as_python_counts_them():
+    source = "# a form feed: \x0c and a line separator: \u2028\r\ndef k(x: Ptr[f32]):\r\n    x[0] = 1.0; x[1] = y\r\n"
+    k = define(source, "k", Ptr=Ptr, f32=f32)
+    with pytest.raises(CompileError) as caught:
+        module_of(k)
+    (found,) = caught.value.diagnostics
+    assert (found.span.line, found.span.column) == (3, 24)
