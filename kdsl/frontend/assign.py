@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tokenize
 
 from kdsl.frontend import convert
 from kdsl.frontend.frame import Frame, describe_object
@@ -175,13 +176,24 @@ def conflict(
         first = f"{describe(type)} as a parameter (line {where.lineno})"
     else:
         line = getattr(where, "lineno", target.lineno)
-        text = frame.file.lines[line - 1].strip() if line <= len(frame.file.lines) else name
+        text = _without_comment(frame.file.lines[line - 1]) if line <= len(frame.file.lines) else name
         first = f"{describe(type)} at line {line} (`{text}`)"
     frame.error(
         target,
         f"`{name}` is {describe(got)} here but {first}; a variable keeps one type",
         hint or _conflict_hint(frame, name, got, type, place),
     )
+
+
+def _without_comment(line: str) -> str:
+    """A line of source as a message quotes it."""
+    try:
+        for token in tokenize.generate_tokens(iter([line]).__next__):
+            if token.type == tokenize.COMMENT:
+                return line[: token.start[1]].strip()
+    except (tokenize.TokenError, SyntaxError):
+        pass  # a part of a longer statement
+    return line.strip()
 
 
 def _conflict_hint(frame: Frame, name: str, got: Lattice, type: Lattice, place: ast.expr) -> str | None:

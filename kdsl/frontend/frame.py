@@ -235,10 +235,9 @@ class Frame:
     def read_own(self, name: str, node: ast.expr) -> Value:
         if name in self.copies:
             return self.copies[name]
-        if not self.quiet:
-            self.check_bound(name, node)
+        is_bound = self.quiet or self.check_bound(name, node)
         if name in self.constants:
-            return self.respanned(self.constants[name], node)
+            return self.respanned(self.constants[name], node) if is_bound else POISON
         type = self.types.get(name)
         if type is None or isinstance(type, StaticType):
             if not self.quiet:
@@ -249,11 +248,11 @@ class Frame:
         local = self.locals.get(name) or ir.Local(name, type, 0)  # type: ignore[arg-type]
         return Runtime(ir.Read(local, local.type, self.span(node)))
 
-    def check_bound(self, name: str, node: ast.expr) -> None:
-        """Report a read of a variable that some path leaves unassigned."""
+    def check_bound(self, name: str, node: ast.expr) -> bool:
+        """Whether every path assigns a variable before it is read here; one that does not is reported."""
         bit = self.scope.bits[name]
         if self.bound & bit:
-            return
+            return True
         self.bound |= bit
         bindings = self.scope.bindings.get(name, [])
         hint = f"give `{name}` a value before the branch or loop"
@@ -262,6 +261,7 @@ class Frame:
         if bindings and all(b.how is How.FOR for b in bindings):
             hint = f"a loop may run zero times: give `{name}` a value before it"
         self.error(node, f"`{name}` may be read before it has a value", hint)
+        return False
 
     def read_outer(self, name: str, node: ast.expr) -> Value:
         """A name of an enclosing function, a module or Python."""
@@ -290,8 +290,8 @@ class Frame:
                 "pass it as an argument",
             )
         if name in owner.constants:
-            if not self.quiet and not owner.quiet:
-                owner.check_bound(name, node)
+            if not self.quiet and not owner.quiet and not owner.check_bound(name, node):
+                return POISON
             return self.respanned(owner.constants[name], node)
         type = owner.types.get(name)
         if type is None or isinstance(type, StaticType):
