@@ -222,12 +222,11 @@ def test_lanes_that_never_existed_are_not_missed(run: Run) -> None:
     assert out.tolist() == ([2**32 - 1] * 32 + [255] * 8) * 2
 
 
-@pytest.mark.parametrize("value", ["%r4", "7"])
-def test_a_lane_that_does_not_exist_gives_zero(run: Run, value: str) -> None:
-    """The ISA leaves it open; an H200 does so."""
-    body = LINEAR + element("%rd1", "out") + f"mov.u32 %r6, {value}; shfl.sync.down.b32 %r5, %r6, 4, 31, -1;"
+def test_a_lane_that_does_not_exist_gives_zero(run: Run) -> None:
+    """The ISA leaves it open; an H200 does so, unless ptxas sees that all lanes hold one value."""
+    body = LINEAR + element("%rd1", "out") + "mov.u32 %r6, %r4; shfl.sync.down.b32 %r5, %r6, 4, 31, -1;"
     (out,) = run(kernel("u64 out", body + "st.global.u32 [%rd1], %r5; ret;"), 2, 40, np.zeros(80, np.uint32))
-    values = np.arange(80) if value == "%r4" else np.full(80, 7)
+    values = np.arange(80)
     for i in range(80):
         lane = i % 40 % 32
         source = i + 4 if lane + 4 < 32 else i
