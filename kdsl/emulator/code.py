@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from kdsl.emulator.fragment import Fragment
 from kdsl.emulator.syntax import Instruction, Variable
 
@@ -34,19 +36,29 @@ class Step:
 
 @dataclass(slots=True)
 class Block:
-    """A basic block. ``uses`` are read before they are written here; ``live`` are needed here or later; ``cost``
-    counts instructions."""
+    """A basic block. ``uses`` are read before they are written here; the bits of ``live_mask`` are the registers needed
+    here or later; ``cost`` counts instructions."""
 
     ops: tuple[Op, ...]
     end: End
     gate: Gate | None
     uses: tuple[int, ...]
-    live: tuple[int, ...]
+    live_mask: int
     cost: int
     spins: bool
     instructions: tuple[Instruction, ...]
     successors: tuple[int, ...]
     owners: dict[Any, Instruction]
+    live_members: tuple[int, ...] | None = None
+
+    @property
+    def live(self) -> tuple[int, ...]:
+        """The registers of ``live_mask``, listed when lanes first part or meet here."""
+        if self.live_members is None:
+            raw = self.live_mask.to_bytes(self.live_mask.bit_length() // 8 + 1, "little")
+            set_bits = np.unpackbits(np.frombuffer(raw, np.uint8), bitorder="little")
+            self.live_members = tuple(np.flatnonzero(set_bits).tolist())
+        return self.live_members
 
     def owner(self, running: Any) -> Instruction | None:
         """The instruction that a closure of this block belongs to."""

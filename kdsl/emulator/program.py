@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from kdsl.backend import DeviceError
-from kdsl.emulator.code import Block, Code, End, Op, Step
-from kdsl.emulator.decode import Names, Scope, ends_block, gated
-from kdsl.emulator.fragment import Fragment
+from kdsl.emulator.blocks import FunctionDecoder
+from kdsl.emulator.code import Code
+from kdsl.emulator.decode import Names, Scope
 from kdsl.emulator.instructions import atomics, control, data_movement, synchronization, warp_ops
 from kdsl.emulator.instructions.calls import Calls
 from kdsl.emulator.memory import FUNCTION_WINDOW, WINDOW_BITS, Allocation, GlobalMemory
 from kdsl.emulator.parse import parse
 from kdsl.emulator.pure import decode_pure
 from kdsl.emulator.spaces import REGION_BITS, Region
-from kdsl.emulator.syntax import BYTES, Function, Instruction, Module, Symbol, Variable
+from kdsl.emulator.syntax import BYTES, Instruction, Module, Symbol, Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,136 +124,3 @@ def symbols(instruction: Instruction) -> list[str]:
                 base = getattr(operand, "base", None)
                 pending += [base] if base is not None else list(getattr(operand, "items", ()))
     return names
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """An instruction, or the branch around one that is guarded."""
-
-    instruction: Instruction
-    skip: bool = False
-
-
-class FunctionDecoder:
-    """Cuts a function into blocks, decodes each, and finds what is live."""
-
-    def __init__(self, scope: Scope) -> None:
-        self.scope = scope
-        self.function: Function = scope.function
-
-    def code(self) -> Code:
-        items, starts = self.items()
-        bounds = sorted(starts)
-        pc_of = {start: pc for pc, start in enumerate(bounds)}
-        positions = self.item_of_instruction
-        for label, index in self.function.labels.items():
-            self.scope.places[label] = pc_of[positions[index]]
-        steps: list[list[tuple[Step, Instruction]]] = []
-        for pc, start in enumerate(bounds):
-            end = bounds[pc + 1] if pc + 1 < len(bounds) else len(items)
-            self.scope.next_pc = pc + 1
-            steps.append([(self.step(item), item.instruction) for item in items[start:end]])
-        code = self.scope.code
-        code.blocks = [self.block(pc, found) for pc, found in enumerate(steps)]
-        code.template = self.scope.template
-        self.find_live(code, steps)
-        return code
-
-    def items(self) -> tuple[list[Item], set[int]]:
-        """Instructions with guards made explicit, and where blocks start. The last block is the end of the function."""
-        items: list[Item] = []
-        starts = {0}
-        self.item_of_instruction: list[int] = []
-        labelled = set(self.function.labels.values())
-        for index, instruction in enumerate(self.function.instructions):
-            if index in labelled or gated(instruction):
-                starts.add(len(items))
-            self.item_of_instruction.append(len(items))
-            guarded = instruction.guard is not None and instruction.opcode[0] != "bra"
-            if guarded:
-                items.append(Item(instruction, skip=True))
-                starts.add(len(items))
-            items.append(Item(instruction))
-            if guarded or ends_block(instruction):
-                starts.add(len(items))
-        self.item_of_instruction.append(len(items))
-        starts.add(len(items))
-        return items, starts
-
-    def step(self, item: Item) -> Step:
-        if item.skip:
-            return control.skip(self.scope, item.instruction)
-        return self.scope.decode(item.instruction)
-
-    def block(self, pc: int, found: list[tuple[Step, Instruction]]) -> Block:
-        steps = [step for step, _ in found]
-        ops: list[Op] = []
-        owners: dict[object, Instruction] = {}
-        for step, instruction in found:
-            for closure in (step.run, step.gate, step.end):
-                if closure is not None:
-                    owners[closure] = instruction
-            if step.run is not None:
-                ops.append(step.run)
-        last = steps[-1] if steps else None
-        end: End
-        successors: tuple[int, ...]
-        if last is not None and last.end is not None:
-            end = last.end
-            successors = (pc + 1,) if last.successors is None else last.successors
-        elif found:
-            end, successors = fall_through(pc + 1), (pc + 1,)
-        else:
-            # Control that runs off the end of a function returns.
-            end, successors = control.finish(self.function.entry), ()
-        gate = steps[0].gate if steps else None
-        return Block(
-            tuple(ops), end, gate, (), (), len(ops) + 1, any(s.spins for s in steps),
-            tuple(i for _, i in found), successors, owners,
-        )  # fmt: skip
-
-    def find_live(self, code: Code, steps: list[list[tuple[Step, Instruction]]]) -> None:
-        """Backward liveness over the blocks, with sets of registers as the bits of integers."""
-        used = [0] * len(steps)
-        defined = [0] * len(steps)
-        returned = bits(slot for r in self.function.returns for slot in code.pieces.get(r.name, {}).values())
-        for pc, found in enumerate(steps):
-            for step, instruction in found:
-                if instruction.opcode[0] == "ret" or not code.blocks[pc].successors:
-                    used[pc] |= returned & ~defined[pc]
-                used[pc] |= bits(step.uses) & ~defined[pc]
-                defined[pc] |= bits(step.defines)
-        live = list(used)
-        changed = True
-        while changed:
-            changed = False
-            for pc in reversed(range(len(steps))):
-                after = 0
-                for successor in code.blocks[pc].successors:
-                    after |= live[successor]
-                now = used[pc] | (after & ~defined[pc])
-                if now != live[pc]:
-                    live[pc], changed = now, True
-        constants = bits(slot for key, slot in self.scope.slots.items() if key[0] == "constant")
-        for pc, block in enumerate(code.blocks):
-            block.uses = members(used[pc] & ~constants)
-            block.live = members(live[pc] & ~constants)
-
-
-def fall_through(pc: int) -> End:
-    def end(f: Fragment) -> bool:
-        f.pc = pc
-        return True
-
-    return end
-
-
-def bits(slots: Iterable[int]) -> int:
-    total = 0
-    for slot in slots:
-        total |= 1 << slot
-    return total
-
-
-def members(mask: int) -> tuple[int, ...]:
-    return tuple(i for i, bit in enumerate(bin(mask)[:1:-1]) if bit == "1")
