@@ -104,7 +104,7 @@ def _kernel(session: Session, request: KernelRequest) -> ir.Function:
     annotated = dict(kernel_parameters(function))
     for parameter, type in zip(scope.parameters, types, strict=True):
         frame.decided[parameter.arg] = parameter
-        if type is None or not isinstance(type, ScalarType | PointerType | ArrayType):
+        if type is None or not _may_be_passed(type):
             _refuse_parameter(frame, parameter, type)
             continue
         frame.types[parameter.arg] = type
@@ -130,6 +130,13 @@ def _parameter_types(request: KernelRequest) -> tuple[Type | None, ...]:
     if given is None:
         return annotated
     return tuple(g if g is not None else a for g, a in zip(given, annotated, strict=True))
+
+
+def _may_be_passed(type: Type) -> bool:
+    """Whether a kernel may have a parameter of a type: a scalar, an array, a pointer to scalars or pointers."""
+    if isinstance(type, PointerType):
+        return isinstance(type.element, ScalarType | PointerType) and _may_be_passed(type.element)
+    return isinstance(type, ScalarType | ArrayType)
 
 
 def _refuse_parameter(frame: Frame, parameter: ast.arg, type: Type | None) -> None:
