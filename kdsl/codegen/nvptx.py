@@ -20,6 +20,7 @@ from kdsl.target import Target
 # Our choice, and LLVM's default to put back. Measured on kernels against nvcc -O3: with more partial unrolling and
 # without LSR loops are as nvcc writes them, with more folding the coefficients of two polynomials are selected and not
 # branched for (erf, say), and short pointers save address arithmetic in shared memory.
+# An option that was given once counts as given: 150 is what LLVM takes where a target has no view of its own.
 _UNROLL = ("-unroll-partial-threshold=300", "-unroll-partial-threshold=150")  # read by the optimizer
 _SELECTS = ("-two-entry-phi-node-folding-threshold=16", "-two-entry-phi-node-folding-threshold=4")  # the optimizer
 _NO_LSR = ("-disable-lsr=true", "-disable-lsr=false")  # read by the code generator

@@ -28,10 +28,8 @@ def store_bits(ptx: str) -> str:
     """Move a float's register onto itself before a narrower store of it.
 
     LLVM stores the low bits of ``bitcast(x, i64)`` by ``st.b16 [p], %rd1``. Where a float instruction wrote %rd1,
-    ptxas 13.0
-    and 13.5 take that for a conversion of the number and emit F2I.U16.F64. A ``mov.b64`` between them makes it bits
-    again,
-    and costs no instruction in the machine code.
+    ptxas 13.0 and 13.5 take that for a conversion of the number and emit F2I.U16.F64. A ``mov.b64`` between them makes
+    it bits again, and costs no instruction in the machine code.
     """
     floats = set(_FLOAT_RESULT.findall(ptx))
 
