@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from kdsl.emulator.grid import GridLaunch
 
 SPINS = 32
-"""Blocks with an atomic or volatile access that a fragment runs before it gives way."""
+"""Blocks with an atomic or volatile access that a fragment runs before it gives way, at first. Where fragments have to
+give way, loops do wait for each other: the next one has half as many, down to 2."""
 
 TURN = 256
 """Blocks that a fragment runs when it is its turn, whatever its program counter."""
@@ -60,6 +61,7 @@ class Batch:
         self.steps = 0
         self.turns = 0
         self.spins = 0
+        self.spin_limit = SPINS
         self.turn_left = 0
         self.start()
 
@@ -150,8 +152,9 @@ class Batch:
         given = self.turns + patience
         while self.waiting:
             self.turn_left = 0
-            if self.spins >= SPINS:
+            if self.spins >= self.spin_limit:
                 self.spins = 0
+                self.spin_limit = max(2, self.spin_limit // 2)
                 key = self.longest_waiting()
                 self.turn_left = TURN
                 if self.turns > given:
@@ -199,7 +202,7 @@ class Batch:
         """Whether another fragment should run now."""
         if block.spins:
             self.spins += 1
-            if self.spins >= SPINS:
+            if self.spins >= self.spin_limit:
                 return True
         if not self.waiting:
             return False

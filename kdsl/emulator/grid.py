@@ -18,6 +18,7 @@ LANES = 32768
 """Lanes of a batch: enough to hide what a NumPy call costs, few enough that registers stay in cache."""
 
 SHARED_OF_BATCH = 8 << 20
+LOCAL_OF_BATCH = 64 << 20
 PATIENCE = 256
 """Turns that a batch may give away in spin loops before the next one starts; each turn is some tens of blocks."""
 
@@ -43,10 +44,13 @@ class GridLaunch:
         self.template = self.with_parameters(parameters)
         x, y, z = configuration.grid
         self.total = x * y * z
-        blocks = max(1, LANES // self.threads)
+        blocks = min(self.total, LANES // self.threads)
         if self.shared.row:
-            blocks = max(1, min(blocks, SHARED_OF_BATCH // self.shared.row))
-        self.blocks = min(blocks, self.total)
+            blocks = min(blocks, SHARED_OF_BATCH // self.shared.row)
+        local = sum(program.codes[name].local_size for name in reachable(program, code) if name in program.codes)
+        if local:
+            blocks = min(blocks, LOCAL_OF_BATCH // (local * self.threads))
+        self.blocks = max(1, blocks)
         self.indices()
 
     def indices(self) -> None:
@@ -110,15 +114,21 @@ class GridLaunch:
             self.memory.free(self.parameters.address)
 
 
-def layout(program: Program, code: Code, dynamic_bytes: int) -> SharedLayout:
-    """Shared variables that the kernel can reach keep their size; the others have none here."""
+def reachable(program: Program, code: Code) -> set[str]:
+    """The names of functions and variables that a kernel or what it calls mentions."""
     reached: set[str] = set()
     pending = [code.name]
     while pending:
         name = pending.pop()
         if name not in reached:
             reached.add(name)
-            pending += program.shared_used.get(name, ())
+            pending += program.mentioned.get(name, ())
+    return reached
+
+
+def layout(program: Program, code: Code, dynamic_bytes: int) -> SharedLayout:
+    """Shared variables that the kernel can reach keep their size; the others have none here."""
+    reached = reachable(program, code)
     regions: list[Region] = []
     row = 0
     for region in program.shared:

@@ -26,7 +26,7 @@ class Program:
     codes: dict[str, Code]
     shared: tuple[Region, ...]
     dynamic: str | None
-    shared_used: dict[str, frozenset[str]]
+    mentioned: dict[str, frozenset[str]]
     allocations: tuple[Allocation, ...]
 
 
@@ -54,7 +54,7 @@ def load(text: str, memory: GlobalMemory) -> Program:
         if function.defined:
             codes[name] = FunctionDecoder(Scope(function, names.functions[name], names, decoders)).code()
     calls.link(codes)
-    return Program(codes, shared, dynamic, shared_names(module), tuple(allocations))
+    return Program(codes, shared, dynamic, mentioned_names(module), tuple(allocations))
 
 
 def allocate(variable: Variable, memory: GlobalMemory) -> Allocation:
@@ -101,7 +101,7 @@ def lay_out_shared(module: Module, names: Names) -> tuple[tuple[Region, ...], st
     return tuple(regions), dynamic[0].name
 
 
-def shared_names(module: Module) -> dict[str, frozenset[str]]:
+def mentioned_names(module: Module) -> dict[str, frozenset[str]]:
     """The names that each function mentions, itself among them: what a kernel's shared memory is counted from."""
     mentioned: dict[str, frozenset[str]] = {}
     for name, function in module.functions.items():

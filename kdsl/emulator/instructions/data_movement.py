@@ -309,9 +309,9 @@ def is_space(scope: Scope, instruction: Instruction) -> Step:
 
     def run_global(f: Fragment) -> None:
         allocations = f.batch.memory.allocations
-        kinds = {w: allocation.writable for w, allocation in allocations.items()}
-        windows = (f.registers[slot] >> shift).tolist()
-        f.registers[result] = np.array([kinds.get(w, space == "global") == (space == "global") for w in windows])
+        windows, inverse = np.unique(f.registers[slot] >> shift, return_inverse=True)
+        inside = [w in allocations and allocations[w].writable == (space == "global") for w in windows.tolist()]
+        f.registers[result] = np.array(inside)[inverse]
 
     return Step(run_global, uses=(slot,), defines=(result,))
 
