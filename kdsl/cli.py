@@ -79,10 +79,10 @@ def show(where: str, stage: str, arch: str) -> None:
     """Print a stage of the kernels in FILE, or of one."""
     target = _target(arch)
     for name, kernel in _kernels(where).items():
-        if not kernel.is_annotated:
-            click.echo(f"{name}: passed over, its parameters have no annotations", err=True)
-            continue
         try:
+            if not kernel.is_annotated:
+                click.echo(f"{name}: passed over, its parameters have no annotations", err=True)
+                continue
             click.echo(text.render(kernel.compile(target=target), stage))
         except CompileError as error:
             raise Failure(str(error)) from None

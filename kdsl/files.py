@@ -6,6 +6,8 @@ import importlib.util
 import linecache
 import sys
 import traceback
+from collections.abc import Mapping
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,7 +30,8 @@ def load_file(path: Path) -> ModuleType:
     except (SyntaxError, ValueError) as error:
         raise FileError(syntax_message(path, error)) from None
     name = f"kdsl_file_{path.stem.replace('.', '_')}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    # The loader is named, because Python finds one only for names that end with .py.
+    spec = importlib.util.spec_from_loader(name, SourceFileLoader(name, str(path)))
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
@@ -63,13 +66,19 @@ def user_traceback(error: BaseException, path: Path) -> str:
 
 
 def kernels_of(module: ModuleType) -> dict[str, Kernel[Any]]:
-    """Every kernel that the file defines itself, by name, those in ``@cuda_module`` classes as ``class.name``; in
-    source order.
-    """
-    found: dict[str, Kernel[Any]] = {}
-    for name, value in vars(module).items():
-        if isinstance(value, Kernel) and value.function.__module__ == module.__name__:
-            found[name] = value
-        elif isinstance(value, KernelModule):
-            found.update({f"{name}.{kernel.name}": kernel for kernel in value.kernels})
+    """Every kernel that the file defines itself, by name, those in classes as ``class.name``; in source order."""
+    found = _kernels_in(vars(module), module.__name__, "")
     return dict(sorted(found.items(), key=lambda item: item[1].function.__code__.co_firstlineno))
+
+
+def _kernels_in(names: Mapping[str, Any], module: str, prefix: str) -> dict[str, Kernel[Any]]:
+    found: dict[str, Kernel[Any]] = {}
+    for name, value in names.items():
+        value = value.__func__ if isinstance(value, staticmethod) else value
+        if isinstance(value, Kernel) and value.function.__module__ == module:
+            found[prefix + name] = value
+        elif isinstance(value, KernelModule):
+            found.update({f"{prefix}{name}.{kernel.name}": kernel for kernel in value.kernels})
+        elif isinstance(value, type) and value.__qualname__ == prefix + name and value.__module__ == module:
+            found.update(_kernels_in(vars(value), module, f"{prefix}{name}."))
+    return found

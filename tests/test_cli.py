@@ -207,3 +207,19 @@ def test_doctor() -> None:
         "NVIDIA driver",
     ):
         assert what in result.output
+
+
+def test_check_takes_any_file_name_and_finds_kernels_in_classes(tmp_path: Path) -> None:
+    text = (
+        HEADER
+        + "class A:\n    class B:\n        @staticmethod\n        @kernel\n        def k(n: i32) -> None:\n            pass\n"
+    )
+    file = written(tmp_path, text, name="kernels")
+    result = call("check", file)
+    assert (result.exit_code, result.output) == (0, f"{file}::A.B.k: ok\n")
+
+
+def test_show_of_a_kernel_with_unusable_parameters_is_an_error(tmp_path: Path) -> None:
+    result = call("show", written(tmp_path, HEADER + "@kernel\ndef k(n: i32, *rest) -> None:\n    pass\n"))
+    assert result.exit_code == 1
+    assert "`k` takes *args or **kwargs" in result.output
