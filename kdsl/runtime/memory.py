@@ -6,7 +6,7 @@ import functools
 import math
 import operator
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -40,6 +40,12 @@ class Allocation:
         # Why no allocation of 0 bytes? Not every device has one. The null address is refused if a kernel reads it.
         self.address = 0
         self.address = backend.alloc(size) if size else 0
+
+    def __reduce__(self) -> NoReturn:
+        # A second owner of the same address would free it twice.
+        raise TypeError(
+            "device memory is neither pickled nor deep-copied; copy it with .to_host() and kdsl.to_device()"
+        )
 
     def __del__(self) -> None:
         # At interpreter exit the driver may be gone already, and the process gives all memory back anyway.

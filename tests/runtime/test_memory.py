@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 from typing import Any
 
 import ml_dtypes
@@ -157,3 +159,14 @@ def test_repr(backend: Any) -> None:
         repr(empty((2, 3), ml_dtypes.bfloat16, backend=backend))
         == "DeviceArray(shape=(2, 3), dtype=bfloat16, on emulator)"
     )
+
+
+def test_memory_has_one_owner(backend: Any) -> None:
+    array = zeros(3, np.int32, backend=backend)
+    for duplicate in (copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="to_host"):
+            duplicate(array)
+    other = copy.copy(array)  # shares the memory, as a reshape does
+    del array
+    gc.collect()
+    assert other.to_host().tolist() == [0, 0, 0]
