@@ -8,7 +8,6 @@ import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
 from types import FunctionType
 
 from kdsl.frontend.annotations import kernel_parameters
@@ -17,7 +16,7 @@ from kdsl.frontend.expressions import evaluate
 from kdsl.frontend.frame import Frame, Session
 from kdsl.frontend.functions import Instance, build, call_function
 from kdsl.frontend.infer import infer
-from kdsl.frontend.names import RETURN, Scope, mangle
+from kdsl.frontend.names import RETURN, mangle, scope_of
 from kdsl.frontend.reporting import Reporter
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import VOID, ArrayType, PointerType, ScalarType, Type
@@ -87,19 +86,13 @@ def _check_kernels(requests: list[KernelRequest]) -> Checked:
     return Checked(ir.Module(tuple(kernels), tuple(functions)), captures.found)
 
 
-@lru_cache(maxsize=256)
-def _scope(node: FunctionNode) -> Scope:
-    """A function's names, which do not depend on types."""
-    return Scope(node)
-
-
 def _kernel(session: Session, request: KernelRequest) -> ir.Function:
     function = request.function
     _require_function(function)
     file, node = find_function(function)
     _require_plain(file, node, function.__name__)
     types = _parameter_types(request)
-    scope = _scope(node)
+    scope = scope_of(node)
     frame = Frame(session, file, scope, function, function.__name__, outermost=True)
     annotated = dict(kernel_parameters(function))
     for parameter, type in zip(scope.parameters, types, strict=True):
@@ -194,7 +187,7 @@ def check_syntax(function: FunctionType) -> None:
     _require_plain(file, node, function.__name__)
     from kdsl.frontend.untyped import check_untyped  # only `kdsl check` of unannotated kernels comes here
 
-    frame = Frame(Session(evaluate, call_function), file, _scope(node), function, function.__name__, quiet=False)
+    frame = Frame(Session(evaluate, call_function), file, scope_of(node), function, function.__name__, quiet=False)
     check_untyped(frame)
     if frame.session.reporter.failed:
         raise frame.session.reporter.error()

@@ -13,7 +13,7 @@ from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.captures import host_value
 from kdsl.frontend.frame import Frame, NestedFunction, describe_object
 from kdsl.frontend.meet import converted
-from kdsl.frontend.names import RETURN, Scope
+from kdsl.frontend.names import RETURN, Scope, scope_of
 from kdsl.frontend.values import (
     POISON,
     Poison,
@@ -57,12 +57,12 @@ def definition(frame: Frame, callee: Callee, node: ast.Call) -> Definition | Non
     if isinstance(callee, NestedFunction):
         outer = callee.frame
         types: dict[str, Type] | None = _nested_types(outer, callee.node)
-        made = Definition(outer.file, Scope(callee.node), outer.function, callee.__name__, outer, types or {}, {})
+        made = Definition(outer.file, scope_of(callee.node), outer.function, callee.__name__, outer, types or {}, {})
         ok = types is not None
     else:
         try:
             file, source = find_function(callee)
-            scope = Scope(source)
+            scope = scope_of(source)
             types = function_types(callee, tuple(p.arg for p in scope.parameters))
         except CompileError as error:
             if not frame.quiet:
@@ -123,7 +123,7 @@ def _callable(frame: Frame, made: Definition, node: ast.Call) -> bool:
         frame.error(node.func, f"`{made.name}` is a generator, and a kernel cannot yield", "write the loop here")
         return False
     if source.args.vararg or source.args.kwarg:
-        frame.error(node.func, f"`{made.name}` takes *args or **kwargs", "name each parameter")
+        frame.error(node.func, f"`{_called(frame, made, node)}` takes *args or **kwargs", "name each parameter")
         return False
     return True
 
@@ -135,7 +135,7 @@ def arguments(frame: Frame, node: ast.Call, made: Definition) -> Arguments | Non
     found = match_arguments(
         frame,
         node,
-        made.name if isinstance(made.scope.node, ast.FunctionDef) else _lambda_name(frame, node),
+        _called(frame, made, node),
         names,
         frozenset(made.defaults),
         frozenset(p.arg for p in a.kwonlyargs),
@@ -152,8 +152,11 @@ def arguments(frame: Frame, node: ast.Call, made: Definition) -> Arguments | Non
     return None if any(isinstance(v, Poison) for v, _ in result.values()) else result
 
 
-def _lambda_name(frame: Frame, node: ast.Call) -> str:
-    return node.func.id if isinstance(node.func, ast.Name) else "the lambda"
+def _called(frame: Frame, made: Definition, node: ast.Call) -> str:
+    """What a message calls the function: a lambda has the name that it is called by."""
+    if not isinstance(made.scope.node, ast.Lambda):
+        return made.name
+    return node.func.id if isinstance(node.func, ast.Name) else "lambda"
 
 
 def _argument(frame: Frame, value: Value, place: ast.expr, type: Type | None, what: str) -> Value:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 
 from kdsl.frontend.definitions import Arguments, Callee, Definition, arguments, definition
-from kdsl.frontend.frame import ALL, Frame, unknown
+from kdsl.frontend.frame import ALL, Frame, NestedFunction, unknown
 from kdsl.frontend.infer import infer
 from kdsl.frontend.meet import converted
-from kdsl.frontend.names import RETURN, mangle, unique
+from kdsl.frontend.names import RETURN, mangle, scope_of, unique
 from kdsl.frontend.statements import block
 from kdsl.frontend.values import (
     POISON,
@@ -92,10 +92,9 @@ def _instance(frame: Frame, callee: Callee, made: Definition, given: Arguments) 
         id(made.outer),
         tuple(_descriptor(v, made.types.get(n)) for n, (v, _) in given.items()),
         id(callee) if isinstance(callee, FunctionType) else 0,
+        _captured_types(made),
     )
-    # While its types are still being inferred, what a nested function captures may change from call to call.
-    is_open = made.outer is not None and made.outer.quiet
-    known = None if is_open else frame.session.instances.get(key)
+    known = frame.session.instances.get(key)
     if known is not None:
         return known
     instance = _new_instance(frame, made, given)
@@ -105,9 +104,31 @@ def _instance(frame: Frame, callee: Callee, made: Definition, given: Arguments) 
         infer(instance.frame)
     finally:
         active.pop()
-    if not is_open:
-        frame.session.instances[key] = instance
+    frame.session.instances[key] = instance
     return instance
+
+
+def _captured_types(made: Definition, seen: tuple[object, ...] = ()) -> tuple[object, ...]:
+    """What is known of the variables that a nested function captures, while the types around it are being inferred."""
+    if made.outer is None or not made.outer.quiet:
+        return ()
+    found: list[object] = []
+    for name in sorted(made.scope.free):
+        owner: Frame | None = made.outer
+        while owner is not None and name not in owner.scope.bits:
+            owner = owner.outer
+        if owner is None:
+            continue
+        constant = owner.constants.get(name)
+        if isinstance(constant, Static) and isinstance(constant.object, NestedFunction):
+            inner = constant.object
+            if inner not in seen:
+                scope = scope_of(inner.node)
+                further = replace(made, scope=scope, outer=inner.frame)
+                found.append((name, _captured_types(further, (*seen, inner))))
+        else:
+            found.append((name, owner.types.get(name) if constant is None else _descriptor(constant, None)))
+    return tuple(found)
 
 
 def _descriptor(value: Value, declared: Type | None) -> object:

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from kdsl.source import FunctionNode
 
@@ -103,6 +103,12 @@ class Scope:
         return list(_components(reads))
 
 
+@lru_cache(maxsize=512)
+def scope_of(node: FunctionNode) -> Scope:
+    """A function's names, which do not depend on types."""
+    return Scope(node)
+
+
 class _Walk:
     """Collects bindings in source order, without recursion over statements (an elif chain may be long)."""
 
@@ -144,7 +150,7 @@ class _Walk:
                 reads = self.expression(value, s, loops) if value else frozenset()
                 self.bind(RETURN, How.RETURN, s, value, (), s, loops, reads)
             case ast.FunctionDef():
-                free = Scope(s).free
+                free = scope_of(s).free
                 for name in free:
                     self.load(name, ())
                 for default in [*s.args.defaults, *(d for d in s.args.kw_defaults if d)]:
@@ -245,7 +251,7 @@ def _loads(nodes: Iterable[ast.AST]) -> Iterator[str]:
             # Its value may be read again in the same expression.
             yield node.target.id
         elif isinstance(node, ast.Lambda):
-            yield from Scope(node).free
+            yield from scope_of(node).free
 
 
 def _names(target: ast.expr) -> set[str]:

@@ -105,7 +105,13 @@ def _formatted(frame: Frame, format: Format, value: Value, specification: str, n
         case Runtime(expr) if isinstance(expr.type, ScalarType | PointerType):
             return _runtime(frame, format, expr, specification, node)
     parts = elements(frame, value, node)
-    if parts is None or specification:
+    if parts is not None and specification:
+        frame.error(node, f"`{specification}` is no format for a tuple", "print its elements")
+        return False
+    if isinstance(value, Range):
+        frame.error(node, "a range is only for a `for` loop")
+        return False
+    if parts is None:
         kind = describe(value.type) if isinstance(value, Runtime) else "this"
         frame.error(node, f"{kind} cannot be printed", "print its elements")
         return False

@@ -30,6 +30,12 @@ SHAPES = {
         + "".join(f"        c{i} = c{i + 1} + 1.0\n" for i in reversed(range(n)))
     ),
     "calls": lambda n: "".join(f"    x[{i}] = f(x[{i + 1}])\n" for i in range(n)),
+    "calls of one nested function": lambda n: (
+        "    def g(v):\n        w = v + a0\n"
+        + "".join(f"        w = w * v + {i}\n" for i in range(n))
+        + "        return w\n"
+        + "".join(f"    x[{i}] = g(x[{i}])\n    b{i} = g(x[{i}]) + 1.0\n" for i in range(n))
+    ),
     "nested functions": lambda n: "".join(
         f"    def g{i}(v):\n        return v + a0\n    x[{i}] = g{i}(x[{i}])\n" for i in range(n)
     ),
