@@ -14,6 +14,7 @@ from kdsl.frontend.intrinsics import intrinsic_call
 from kdsl.frontend.syntax import EXPRESSIONS
 from kdsl.frontend.values import POISON, Poison, Static, Value, describe, type_of
 from kdsl.lang.intrinsic import Intrinsic
+from kdsl.lang.types import PointerType
 
 UNSUPPORTED: dict[Any, str | None] = {
     sum: "write a loop that adds",
@@ -122,6 +123,8 @@ def _refuse(frame: Frame, callee: Any, node: ast.Call) -> Value:
         known = callee in UNSUPPORTED
     except TypeError:  # unhashable
         hint, known = None, False
+    if not isinstance(callee, type) and (kind == "ufunc" or _package(callee) == "numpy"):
+        return frame.error(node.func, f"`{name}` is a NumPy function of the host", _numpy_hint(callee))
     if known or kind == "builtin_function_or_method":
         return frame.error(node.func, f"`{name}` cannot be called in a kernel", hint)
     if kind == "Kernel":
@@ -148,9 +151,13 @@ def _refuse(frame: Frame, callee: Any, node: ast.Call) -> Value:
             f"`{name}` is wrapped by a decorator, which a kernel cannot run",
             "call a function without a decorator",
         )
-    if kind == "ufunc" or getattr(callee, "__module__", "").partition(".")[0] == "numpy":
-        return frame.error(node.func, f"`{name}` is a NumPy function of the host", _numpy_hint(callee))
+    if isinstance(callee, PointerType):
+        return frame.error(node.func, f"`{name}` is a type, which converts nothing", f"bitcast(p, {name})")
     return frame.error(node.func, f"`{name}` is {_article(kind)}, not a function that a kernel can call")
+
+
+def _package(callee: Any) -> str:
+    return str(getattr(callee, "__module__", None)).partition(".")[0]
 
 
 def _numpy_hint(callee: Any) -> str | None:

@@ -14,7 +14,7 @@ from kdsl.frontend.arguments import plain_arguments
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast
 from kdsl.frontend.memory import elements
-from kdsl.frontend.values import POISON, Poison, Runtime, Static, Tuple, Value, Weak, WeakChoice, describe
+from kdsl.frontend.values import POISON, Poison, Range, Runtime, Static, Tuple, Value, Weak, WeakChoice, describe
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import F64, I32, I64, U32, U64, Kind, PointerType, ScalarType
 

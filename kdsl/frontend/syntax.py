@@ -28,7 +28,7 @@ STATEMENTS: dict[type[ast.stmt], Refusal] = {
     ast.ClassDef: ("a class cannot be defined in a kernel", "pass the values as parameters or tuples"),
     ast.Try: ("a kernel cannot catch exceptions: there are none on the device", "test with if, or assert"),
     ast.Raise: ("a kernel cannot raise", "use assert, or store an error code in an array"),
-    ast.With: ("`with` cannot run in a kernel", None),
+    ast.With: ("`with` cannot run in a kernel", "do it on the host, around the launch"),
     ast.AsyncWith: ("`async with` cannot run in a kernel", None),
     ast.AsyncFor: ("`async for` cannot run in a kernel", None),
     ast.AsyncFunctionDef: ("an async function cannot be defined in a kernel", "write a plain def"),

@@ -79,7 +79,7 @@ def test_ranges_are_no_values():
         q = range(n)  # error: a range is only for a `for` loop
         x[0] = range(n)  # error: a range is only for a `for` loop
         range(n) + 1  # error: a range is only for a `for` loop
-        print(range(n))  # error: this cannot be printed # hint: print its elements
+        print(range(n))  # error: a range is only for a `for` loop
         for i in range:  # error: a `for` runs over range(), static_range() or a tuple, not over the type `range`
             pass
         for i in range(n) + 1:  # error: a range is only for a `for` loop
