@@ -136,15 +136,18 @@ def compile_together(cases: Sequence[Case], target: str, directory: Path) -> str
     return str(kdsl.compile(group.kernels, target=target).ptx)
 
 
-def run_all(backend: Backend, cases: Sequence[Case], directory: Path) -> list[list[int] | str]:
+def run_all(
+    backend: Backend, cases: Sequence[Case], directory: Path, target: str | None = None
+) -> list[list[int] | str]:
     """Each case's output bits, or its error; one that does not compile does not keep the others from running."""
     try:
-        ptx = compile_together(cases, backend.target, directory)
+        ptx = compile_together(cases, target or backend.target, directory)
     except kdsl.CompileError as error:
         if len(cases) == 1:
             return [str(error)]
         half = len(cases) // 2
-        return run_all(backend, cases[:half], directory) + run_all(backend, cases[half:], directory)
+        parts = (cases[:half], cases[half:])
+        return [result for part in parts for result in run_all(backend, part, directory, target)]
     module = backend.load(ptx.encode())
     results: list[list[int] | str] = []
     for k, case in enumerate(cases):
@@ -178,8 +181,9 @@ def compare(case: Case, got: list[int] | str, want: list[Expected]) -> Mismatch 
     return None
 
 
-def mismatches(backend: Backend, cases: Sequence[Case], directory: Path) -> list[Mismatch]:
-    results = run_all(backend, cases, directory)
+def mismatches(backend: Backend, cases: Sequence[Case], directory: Path, target: str | None = None) -> list[Mismatch]:
+    """Where the compiled programs differ from the reference; ``target`` is the backend's own if None."""
+    results = run_all(backend, cases, directory, target)
     found = (compare(case, got, expected(case)) for case, got in zip(cases, results, strict=True))
     return [mismatch for mismatch in found if mismatch is not None]
 
