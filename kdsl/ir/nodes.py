@@ -1,9 +1,8 @@
 """The whole typed tree on one screen: what the frontend makes and codegen lowers.
 
-Every expression has a concrete `type` (weak literals are gone) and a `span`. Every implicit conversion is an explicit
-`Cast`.
-Locals are mutable; LLVM's mem2reg builds SSA from them. Semantics are those of the language's table of defined
-operations.
+Expressions first, then statements, then functions. Every expression has a concrete `type` (weak literals are gone) and a
+`span`. Every implicit conversion is an explicit `Cast`. Locals are mutable; LLVM's mem2reg builds SSA from them. What
+operators mean is in docs/language.md.
 """
 
 from __future__ import annotations
@@ -18,9 +17,7 @@ from kdsl.source import Span
 
 
 class BinaryOp(Enum):
-    """Both operands have the result's type, but a shift's right operand may be any int. DIV is true division of
-    floats.
-    """
+    """Operands have the result's type, but a shift's right one may be any int. DIV is true division of floats."""
 
     ADD, SUB, MUL, DIV, FLOORDIV, MOD, POW = "+", "-", "*", "/", "//", "%", "**"
     AND, OR, XOR, SHL, SHR = "&", "|", "^", "<<", ">>"
@@ -60,10 +57,6 @@ class Local:
     name: str
     type: Type
     uid: int
-
-
-# --- expressions
-# -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +149,7 @@ class Bitcast:
 
 @dataclass(frozen=True, slots=True)
 class ElementAddress:
-    """The address of ``base[indices]``; base is a pointer (one index) or an array (``ndim`` indices of any int
-    types).
-    """
+    """The address of ``base[indices]``: one index for a pointer, ``ndim`` for an array, each of any int type."""
 
     base: Expr
     indices: tuple[Expr, ...]
@@ -278,9 +269,6 @@ Expr = (
     | Atomic
 )
 
-# --- statements
-# --------------------------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True, slots=True)
 class Assign:
@@ -381,9 +369,6 @@ class Assert:
 
 
 Stmt = Assign | Store | Evaluate | If | While | ForRange | Unrolled | Break | Continue | Return | Print | Assert
-
-# --- functions
-# ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
