@@ -1,8 +1,7 @@
 """What a place that runs kernels must offer: the CUDA driver and the emulator are the two implementations.
 
 Memory is addressed by plain integers (device addresses), kernels take one packed parameter buffer, laid out as in
-CUDA C.
-Nothing here knows of Python kernels, types or arrays.
+CUDA C. Nothing here knows of Python kernels, types or arrays.
 """
 
 from __future__ import annotations

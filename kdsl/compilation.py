@@ -27,8 +27,7 @@ class Compilation:
     """The stages of one or more kernels that share a PTX module. A stage is computed when it is first read.
 
     ``kernels`` names the entries; ``timeline`` holds the time of each stage. ``cubin``, ``sass`` and ``resources``
-    need ptxas
-    (and nvdisasm): the error says what to install.
+    need ptxas (and nvdisasm): the error says what to install.
     """
 
     tree: ir.Module

@@ -247,15 +247,12 @@ def kernel(
     launch_bounds: tuple[int, int] | tuple[int] | int | None = None,
 ) -> Callable[[Callable[P, object]], Kernel[P]]: ...
 def kernel(function: Any = None, /, **options: Any) -> Any:
-    """Make a function a kernel: ``@kernel`` or ``@kernel(restrict=True, launch_bounds=(256, 2))``. Nothing is
-    compiled yet.
+    """Make a function a kernel: ``@kernel`` or ``@kernel(restrict=True)``. Nothing is compiled yet.
 
     ``fmad``: multiply and add may contract to fma. ``fastmath``: approximate division, square root and functions,
-    denormals
-    flushed. ``asserts``: keep ``assert``. ``restrict``: no two pointer or array parameters overlap, as C's
-    ``__restrict__``.
-    ``launch_bounds``: threads of the largest block, and how many blocks should fit on an SM. TypeError for anything
-    else.
+    denormals flushed. ``asserts``: keep ``assert``. ``restrict``: no two pointer or array parameters overlap, as C's
+    ``__restrict__``. ``launch_bounds``: threads of the largest block, and how many blocks should fit on an SM, as in
+    ``(256, 2)``. TypeError for anything else.
     """
     checked = _checked_options(options)
     return _decorate(function, checked) if function is not None else lambda f: _decorate(f, checked)

@@ -108,8 +108,7 @@ class ArrayType:
     """An array of 1 to 4 dimensions. ``shape`` is known for shared and local arrays, None for parameters.
 
     ``index`` is the type of extents and strides (None: i32). A parameter's value is data pointer, extents, then
-    strides (counted in
-    elements, not bytes) if ``strided``; with a known shape it is the data pointer alone.
+    strides (counted in elements, not bytes) if ``strided``; with a known shape it is the data pointer alone.
     """
 
     element: ScalarType
