@@ -76,7 +76,7 @@ def shifted(view: Array, index: Array, first: int) -> Array:
 
 def reach(f: Fragment, space: str, address: Array, width: int, total: int) -> Reach | None:
     """The reach of ``address`` for elements of ``width`` bytes, ``total`` together; None if lanes differ too much."""
-    name = (id(address), space, total)
+    name = (id(address), space, width, total)
     if name in f.reaches:
         found = f.reaches[name]
         # An id may be that of an array that is gone, and local memory moves when it grows.

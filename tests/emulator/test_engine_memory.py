@@ -311,3 +311,13 @@ def test_a_widened_load_must_be_aligned_as_a_whole() -> None:
     body = "mov.u32 %r5, tile;\n.loc 1 4 1\nld.shared.v4.b32 {%r7, %r8, %r9, %r10}, [%r5+8]; mov.u32 %r6, %r7; ret;"
     error = fault(kernel("u64 a", body, module=".shared .align 16 .b8 tile[64];"), 1, 1, np.zeros(1, np.uint32))
     assert "misaligned read of 16 bytes" in str(error)
+
+
+def test_elements_of_two_widths_at_one_address(run: Run) -> None:
+    body = (
+        LINEAR + "ld.param.u64 %rd1, [a]; mul.wide.u32 %rd2, %r4, 16; add.s64 %rd1, %rd1, %rd2; cvt.u64.u32 %rd3, %r4;"
+    )
+    body += "st.global.v2.u32 [%rd1], {%r4, %r4}; st.global.u64 [%rd1+8], %rd3; ret;"
+    (out,) = run(kernel("u64 a", body), 1, 40, np.full(160, 77, np.uint32))
+    lane = np.arange(40)
+    np.testing.assert_array_equal(out.reshape(40, 4), np.stack([lane, lane, lane, 0 * lane], axis=1))
