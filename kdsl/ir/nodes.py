@@ -1,8 +1,8 @@
 """The whole typed tree on one screen: what the frontend makes and codegen lowers.
 
-Expressions first, then statements, then functions. Every expression has a concrete `type` (weak literals are gone) and a
-`span`. Every implicit conversion is an explicit `Cast`. Locals are mutable; LLVM's mem2reg builds SSA from them. What
-operators mean is in docs/language.md.
+Expressions come first, then statements and functions. Every expression has a concrete `type` (weak literals are gone)
+and a `span`. Every implicit conversion is an explicit `Cast`. Locals are mutable; LLVM's mem2reg builds SSA from them.
+docs/language.md says what the operators mean.
 """
 
 from __future__ import annotations
