@@ -297,12 +297,19 @@ def compile(
 
     ``target`` is an architecture such as ``"sm_90"`` (the current device's if None); ``signature`` gives the types of
     unannotated parameters, by name or in order; ``options`` replaces what the decorator said. CompileError holds every
-    mistake; ValueError for an unknown architecture, TypeError for a signature that does not fit.
+    mistake; ValueError for an unknown architecture or two kernels of one name, TypeError for a signature that does not
+    fit.
     """
     kernels = [kernel] if isinstance(kernel, Kernel) else list(kernel)
     for k in kernels:
         if not isinstance(k, Kernel):
             raise TypeError(f"compile() takes kernels, got {k!r}; decorate it with @kernel first")
+    if options is not None and not isinstance(options, Options):
+        raise TypeError(f"options takes an Options, got {options!r}")
+    names = [k.name for k in kernels]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"two kernels of one module are called {twice!r}; rename one, or compile them apart")
     parsed = target if isinstance(target, Target) else Target.parse(target or current_device().target)
     requests = [k.request(_signature(k, signature), options) for k in kernels]
     return run_pipeline(requests, parsed, DEVICES.timeline)

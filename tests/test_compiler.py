@@ -10,6 +10,7 @@ import pytest
 
 import kdsl
 from kdsl import CompileError, Ptr, f32, i32, kernel, thread_idx
+from kdsl.files import kernels_of, load_file
 
 SCALE = 2.0
 
@@ -47,6 +48,28 @@ def test_several_kernels_share_a_module() -> None:
     ptx = kdsl.compile([scale, other], target="sm_90").ptx
     assert ".entry scale(" in ptx
     assert ".entry other(" in ptx
+
+
+def test_kernels_of_one_name_do_not_share_a_module() -> None:
+    with pytest.raises(ValueError, match="two kernels of one module are called 'scale'"):
+        kdsl.compile([scale, scale], target="sm_90")
+    with pytest.raises(TypeError, match="options takes an Options"):
+        kdsl.compile(scale, target="sm_90", options={"fmad": False})  # type: ignore[arg-type]
+
+
+def test_many_parameters_raise_the_ptx_version_until_a_launch_cannot_carry_them(tmp_path: Path) -> None:
+    def of(count: int) -> kdsl.Kernel[Any]:
+        file = tmp_path / f"of{count}.py"
+        parameters = ", ".join(f"p{i}: i32" for i in range(count))
+        file.write_text(f"from kdsl import i32, kernel\n@kernel\ndef k({parameters}) -> None:\n    pass\n")
+        return kernels_of(load_file(file))["k"]
+
+    assert ".version 7.8" in kdsl.compile(of(1088), target="sm_90").ptx
+    large = kdsl.compile(of(8191), target="sm_90")
+    assert ".version 8.1" in large.ptx
+    assert large.cubin
+    with pytest.raises(CompileError, match="the parameters of `k` take 32768 bytes, and a launch carries 32764"):
+        kdsl.compile(of(8192), target="sm_90")
 
 
 def test_unknown_architecture_lists_the_known() -> None:

@@ -9,7 +9,7 @@ from llvmlite import ir as llvm
 from kdsl.codegen.context import Context, ModuleContext
 from kdsl.codegen.debug_info import Directives, Locations, add_flag
 from kdsl.codegen.ranges import Ranges
-from kdsl.codegen.reachable import check_shared_memory, parameter_ranges, registers_of
+from kdsl.codegen.reachable import check_parameters, check_shared_memory, parameter_ranges, registers_of
 from kdsl.codegen.statements import Statements
 from kdsl.codegen.types import alignment, llvm_type, memory_type
 from kdsl.ir import nodes as ir
@@ -35,7 +35,8 @@ def lower(module: ir.Module, target: Target) -> str:
     """LLVM IR text for NVPTX; CompileError where the target lacks what the tree asks for."""
     for kernel in module.kernels:
         check_shared_memory(kernel, module)
-    shared = ModuleContext(llvm.Module(name="kdsl"), target, target.ptx_version)
+    version = max(target.ptx_version, *map(check_parameters, module.kernels))
+    shared = ModuleContext(llvm.Module(name="kdsl"), target, version)
     shared.module.triple, shared.module.data_layout = TRIPLE, DATA_LAYOUT
     directives = Directives(shared.module)
     functions = {f.name: _declare(shared.module, f) for f in (*module.functions, *module.kernels)}

@@ -9,10 +9,14 @@ from kdsl.codegen.ranges import Interval, Ranges
 from kdsl.codegen.walk import all_expressions, statements
 from kdsl.ir import nodes as ir
 from kdsl.lang.intrinsic import Emit, Nvvm
+from kdsl.lang.layout import buffer_size, parameter_layout
 from kdsl.source import CompileError
 
 STATIC_SHARED_LIMIT = 48 * 1024
 """Bytes of static shared memory that ptxas grants a block, on every architecture."""
+SMALL_PARAMETERS, PARAMETER_LIMIT = 4352, 32764
+"""Bytes of kernel parameters in all, before PTX ISA 8.1 and from it on (PTX ISA 9.0, 5.1.6.1)."""
+LARGE_PARAMETERS = 81
 _SREG = "llvm.nvvm.read.ptx.sreg."
 _GRID = {"grid": ("ntid", "ctaid", "tid"), "gridsize": ("ntid", "nctaid")}
 
@@ -51,6 +55,18 @@ def check_shared_memory(kernel: ir.Function, module: ir.Module) -> None:
                 f"{STATIC_SHARED_LIMIT} (48 KB) of static shared memory",
                 "use shared.dynamic for the large array, and give its size at the launch",
             )
+
+
+def check_parameters(kernel: ir.Function) -> int:
+    """The PTX ISA version that the kernel's parameters need; CompileError where they pass what a launch can carry."""
+    size = buffer_size(parameter_layout((p.name, p.type) for p in kernel.parameters))
+    if size > PARAMETER_LIMIT:
+        raise CompileError.at(
+            kernel.span,
+            f"the parameters of `{kernel.source_name}` take {size} bytes, and a launch carries {PARAMETER_LIMIT}",
+            "pass an array that holds them",
+        )
+    return LARGE_PARAMETERS if size > SMALL_PARAMETERS else 0
 
 
 def registers_of(kernel: ir.Function, module: ir.Module) -> tuple[str, ...]:
