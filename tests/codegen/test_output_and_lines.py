@@ -7,8 +7,10 @@ import re
 import pytest
 
 import kdsl
-from kdsl import Ptr, f32, i32, kernel, thread_idx
+from kdsl import Ptr, f32, grid, gridsize, i32, kernel, thread_idx
 from kdsl.backend import DeviceAssertionError
+from kdsl.codegen.nvptx import emit, optimize
+from kdsl.target import Target
 
 from .compile import instructions
 
@@ -87,6 +89,28 @@ def test_a_helper_s_instructions_name_the_helper_s_line() -> None:
     line = line_of("# the helper's line")
     assert re.search(rf"\.loc\s+{file[1]} {line} \d+.*\n\tfma\.rn\.f32", ptx)
     assert "/" not in "".join(re.findall(r"\.file.*", ptx))
+
+
+@kernel
+def loops(x: Ptr[f32], n: i32):
+    total = 0.0
+    for i in range(grid(1), n, gridsize(1)):
+        for j in range(3):
+            total += scaled(x[i + j])
+        if total > 100.0:
+            total -= 50.0
+    x[grid(1)] = total
+
+
+@pytest.mark.parametrize("checked", [asserts, calls, loops, prints], ids=lambda k: k.__name__)
+def test_lines_change_no_instruction(checked: kdsl.Kernel) -> None:
+    compilation = kdsl.compile(checked, target="sm_90")
+    bare = re.sub(r" *,? ?!dbg !\d+", "", compilation.llvm)
+    target = Target.parse("sm_90")
+    without = emit(optimize(bare, target), target)
+    assert ".loc" in compilation.ptx
+    assert ".loc" not in without
+    assert instructions(compilation.ptx) == instructions(without)
 
 
 def test_multiplication_and_addition_fuse_across_a_call() -> None:
