@@ -108,8 +108,8 @@ def test_lines_change_no_instruction(checked: kdsl.Kernel) -> None:
     bare = re.sub(r" *,? ?!dbg !\d+", "", compilation.llvm)
     target = Target.parse("sm_90")
     without = emit(optimize(bare, target), target)
-    assert ".loc" in compilation.ptx
-    assert ".loc" not in without
+    assert "\t.loc\t" in compilation.ptx
+    assert "\t.loc\t" not in without
     assert instructions(compilation.ptx) == instructions(without)
 
 
