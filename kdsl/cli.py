@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -76,14 +77,15 @@ def run(file: Path, arguments: tuple[str, ...], trace: bool, device: str | None)
 @click.option("--stage", type=click.Choice([*text.STAGES, "all"]), default="ptx", show_default=True)
 @click.option("--arch", default="sm_90", show_default=True, metavar="sm_NN")
 def show(where: str, stage: str, arch: str) -> None:
-    """Print a stage of the kernels in FILE, or of one."""
+    """Print a stage of the kernels in FILE, or of one; in colours if this is a terminal."""
     target = _target(arch)
+    colour = _colour() if sys.stdout.isatty() else None
     for name, kernel in _kernels(where).items():
         try:
             if not kernel.is_annotated:
                 click.echo(f"{name}: passed over, its parameters have no annotations", err=True)
                 continue
-            click.echo(text.render(kernel.compile(target=target), stage))
+            click.echo(text.render(kernel.compile(target=target), stage, colour))
         except CompileError as error:
             raise Failure(str(error)) from None
         except (FileNotFoundError, AssemblyError) as error:
@@ -138,6 +140,12 @@ def _kernels(where: str) -> dict[str, Kernel[Any]]:
     if wanted and wanted not in kernels:
         raise Failure(f"{file}: no kernel is called {wanted!r}; there are: {', '.join(kernels)}")
     return {wanted: kernels[wanted]} if wanted else kernels
+
+
+def _colour() -> Callable[[str, str], str]:
+    from kdsl.explorer.colour import coloured  # start-up cost: not for output that goes to a file
+
+    return coloured
 
 
 def _target(arch: str) -> Target:

@@ -43,8 +43,9 @@ STAGES: dict[str, Callable[[Compilation], str]] = {
 }
 
 
-def render(compilation: Compilation, stage: str) -> str:
-    """One stage's text; ``all`` is every stage under a heading."""
-    if stage != "all":
-        return STAGES[stage](compilation).rstrip("\n")
-    return "\n\n".join(f"==== {name}\n{view(compilation).rstrip()}" for name, view in STAGES.items())
+def render(compilation: Compilation, stage: str, colour: Callable[[str, str], str] | None = None) -> str:
+    """One stage's text; ``all`` is every stage under a heading. ``colour`` gets each text and its stage's name."""
+    if stage == "all":
+        return "\n\n".join(f"==== {name}\n{render(compilation, name, colour)}" for name in STAGES)
+    text = STAGES[stage](compilation).rstrip()
+    return colour(text, stage) if colour else text
