@@ -63,18 +63,17 @@ def find_tool(name: str, environment: Mapping[str, str] | None = None) -> Path |
 def assemble(ptx: str, target: Target) -> Assembled:
     """Machine code by ptxas, with Python's lines in it. Raises ToolMissing, or AssemblyError with ptxas's words."""
     with tempfile.TemporaryDirectory(prefix="kdsl-") as directory:
-        source, cubin = Path(directory, "kernel.ptx"), Path(directory, "kernel.cubin")
-        source.write_text(ptx, encoding="ascii")
-        report = _run("ptxas", [f"-arch={target.name}", "-lineinfo", "-v", str(source), "-o", str(cubin)])
-        return Assembled(cubin.read_bytes(), parse_report(report))
+        Path(directory, "kernel.ptx").write_text(ptx, encoding="ascii")
+        arguments = [f"-arch={target.name}", "-lineinfo", "-v", "kernel.ptx", "-o", "kernel.cubin"]
+        report = _run("ptxas", arguments, directory)
+        return Assembled(Path(directory, "kernel.cubin").read_bytes(), parse_report(report))
 
 
 def disassemble(cubin: bytes) -> str:
     """The machine code as text, with the file and line that each instruction comes from."""
     with tempfile.TemporaryDirectory(prefix="kdsl-") as directory:
-        path = Path(directory, "kernel.cubin")
-        path.write_bytes(cubin)
-        return _run("nvdisasm", ["-g", "-c", str(path)])
+        Path(directory, "kernel.cubin").write_bytes(cubin)
+        return _run("nvdisasm", ["-g", "-c", "kernel.cubin"], directory)
 
 
 def parse_report(report: str) -> tuple[Resources, ...]:
@@ -99,12 +98,13 @@ def _resources(kernel: str, text: str) -> Resources:
     )
 
 
-def _run(name: str, arguments: list[str]) -> str:
-    """Run a tool; what it printed, on both streams."""
+def _run(name: str, arguments: list[str], directory: str) -> str:
+    """Run a tool on files of ``directory``; what it printed, on both streams."""
     tool = find_tool(name)
     if tool is None:
         raise ToolMissing(f"{name} was not found: {INSTALL[name]}")
-    done = subprocess.run([str(tool), *arguments], capture_output=True, text=True, check=False)
+    command = [str(tool.absolute()), *arguments]
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
     if done.returncode:
         words = (done.stderr or done.stdout).strip()
         raise AssemblyError(f"{name} failed with status {done.returncode}:\n{words}")
