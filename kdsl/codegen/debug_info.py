@@ -5,6 +5,7 @@ The emission kind is DebugDirectivesOnly. Any other marks the PTX target ``debug
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +14,10 @@ from llvmlite import ir as llvm
 from kdsl.codegen.types import I32
 from kdsl.ir.nodes import Function
 from kdsl.source import Span
+
+
+# LLVM writes these as they are between the quotes of ``.file``, where ptxas cannot read them.
+_UNQUOTABLE = re.compile(r'["\\\x00-\x1f]')
 
 
 @dataclass(slots=True)
@@ -43,6 +48,7 @@ class Directives:
     def _file(self, path: str) -> llvm.DIValue:
         # Only the base name: what is compiled must not depend on the directory it is compiled in.
         name = path if path.startswith("<") else Path(path).name
+        name = _UNQUOTABLE.sub("_", name)
         if name not in self._files:
             self._files[name] = self.module.add_debug_info("DIFile", {"filename": name, "directory": ""})
         return self._files[name]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+from pathlib import Path
 
 import pytest
 
@@ -124,3 +126,16 @@ def test_multiplication_and_addition_fuse_across_a_call() -> None:
     x2 = 2.5
     ops = [i.split()[0] for i in instructions(kdsl.compile(fused, target="sm_90").ptx)]
     assert "fma.rn.f32" in ops
+
+
+def test_a_file_s_name_may_hold_what_ptx_cannot(tmp_path: Path) -> None:
+    path = tmp_path / 'né "quoted".py'
+    path.write_text("from kdsl import Ptr, f32, kernel\n\n@kernel\ndef k(x: Ptr[f32]):\n    x[0] = x[1] + 1.0\n")
+    spec = importlib.util.spec_from_file_location("quoted", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    compilation = kdsl.compile(module.k, target="sm_90")
+    assert compilation.resources[0].kernel == "k"
+    assert "_quoted_.py" in compilation.ptx
