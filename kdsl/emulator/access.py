@@ -73,21 +73,23 @@ def wide(fragment: Fragment, address: Array) -> Array:
     return address if address.shape[0] == fragment.count else np.broadcast_to(address, (fragment.count,)).copy()
 
 
-def load(fragment: Fragment, space: str, address: Array, kind: str, width: int, count: int) -> list[Array]:
-    """``count`` neighbouring elements of NumPy type ``kind`` at each address."""
+def load(
+    fragment: Fragment, space: str, address: Array, kind: str, width: int, count: int, checked: bool
+) -> list[Array]:
+    """``count`` neighbouring elements of NumPy type ``kind`` at each address; if ``checked``, they must be written."""
     try:
         found = find(fragment, space, address, width * count, False)
     except Mixed:
-        return load_mixed(fragment, space, address, kind, width, count)
-    return take(found, kind, width, count)
+        return load_mixed(fragment, space, address, kind, width, count, checked)
+    return take(found, kind, width, count, checked)
 
 
-def take(found: Found, kind: str, width: int, count: int) -> list[Array]:
+def take(found: Found, kind: str, width: int, count: int, checked: bool) -> list[Array]:
     storage, index, shadowed = found
     if width > 1:
         index = index >> (width.bit_length() - 1)
     view = storage.view(kind)
-    if shadowed is not None:
+    if shadowed is not None and checked:
         for k in range(count):
             check_written(shadowed, index + k if k else index, width)
     return [view.take(index + k if k else index) for k in range(count)]
@@ -103,12 +105,14 @@ def check_written(memory: RowMemory, index: Array, width: int) -> None:
         )
 
 
-def load_mixed(fragment: Fragment, space: str, address: Array, kind: str, width: int, count: int) -> list[Array]:
+def load_mixed(
+    fragment: Fragment, space: str, address: Array, kind: str, width: int, count: int, checked: bool
+) -> list[Array]:
     results = [np.empty(fragment.count, kind) for _ in range(count)]
     for positions, lanes in each_window(fragment, address):
         try:
             found = find(fragment, space, address[positions], width * count, False, lanes)
-            for result, part in zip(results, take(found, kind, width, count), strict=True):
+            for result, part in zip(results, take(found, kind, width, count, checked), strict=True):
                 result[positions] = part
         except LaneFault as fault:
             fault.position = int(positions[fault.position])

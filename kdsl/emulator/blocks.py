@@ -9,6 +9,7 @@ from kdsl.emulator.code import Block, Code, End, Op, Step
 from kdsl.emulator.decode import Scope, ends_block, gated
 from kdsl.emulator.fragment import Fragment
 from kdsl.emulator.instructions import control
+from kdsl.emulator.speculation import uncheck_speculated
 from kdsl.emulator.syntax import Function, Instruction
 
 
@@ -43,6 +44,7 @@ class FunctionDecoder:
         code.blocks = [self.block(pc, found) for pc, found in enumerate(steps)]
         code.template = self.scope.template
         self.find_live(code, steps)
+        uncheck_speculated(steps, [block.successors for block in code.blocks])
         return code
 
     def items(self) -> tuple[list[Item], set[int]]:

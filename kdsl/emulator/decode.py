@@ -25,6 +25,7 @@ from kdsl.emulator.operand_width import (
 )
 from kdsl.emulator.spaces import LOCAL_START
 from kdsl.emulator.specials import SPECIALS, read_special
+from kdsl.emulator.speculation import Definitions
 from kdsl.emulator.syntax import (
     BYTES,
     Address,
@@ -81,6 +82,7 @@ class Scope:
         self.places: dict[str, int] = {}
         self.depot: dict[str, int] = {}
         self.next_pc = 0
+        self.definitions = Definitions(function)
         self.mention_counts: Counter[str] = Counter()
         self.base_counts: Counter[str] = Counter()
         self.code = Code(

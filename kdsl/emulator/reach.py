@@ -39,13 +39,13 @@ class Reach:
     def is_of(self, address: Array) -> bool:
         return self.address is address and (self.rows is None or self.rows.storage is self.storage)
 
-    def load(self, offset: int, kind: str, width: int, count: int) -> list[Array] | None:
+    def load(self, offset: int, kind: str, width: int, count: int, checked: bool) -> list[Array] | None:
         """The elements at ``offset`` bytes from each address; None if that needs the whole check."""
         if offset % (width * count) or self.low + offset < 0 or self.top + offset + width * count > self.size:
             return None
         first = offset // width
         view = self.storage.view(kind)
-        if self.region is not None and not self.region.complete:
+        if checked and self.region is not None and not self.region.complete:
             assert self.rows is not None
             for k in range(count):
                 check_written(self.rows, self.index + (first + k), width)
@@ -82,7 +82,7 @@ def reach(f: Fragment, space: str, address: Array, width: int, total: int) -> Re
         # An id may be that of an array that is gone, and local memory moves when it grows.
         if found is not None and found.is_of(address):
             return found
-    if len(f.reaches) > 64:
+    if len(f.reaches) > 16:
         f.reaches.clear()
     built = build(f, space, address, width, total)
     f.reaches[name] = built

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kdsl.backend import Launch, MemoryFault
-from tests.emulator.engine import LINEAR, REGISTERS, Machine, Run, element, kernel
+from tests.emulator.engine import LINEAR, REGISTERS, Machine, Run, element, emulate, kernel
 
 
 def fault(ptx: str, grid: int, block: int, *arguments: object, shared: int = 0) -> MemoryFault:
@@ -187,7 +187,8 @@ def test_faults_of_an_address_that_was_right_before(access: str, message: str) -
     before += "st.shared.u32 [%r2], %r5; ld.shared.u32 %r6, [%r2]; mov.u64 %rd3, depot; st.local.u32 [%rd3], %r5;"
     before += "ld.local.u32 %r7, [%rd3]; mov.u64 %rd4, fixed; ld.u32 %r8, [%rd4]; ld.u32 %r8, [%rd4+4];"
     module = ".shared .align 8 .b8 tile[8]; .const .align 4 .u32 fixed[2] = {1, 2};"
-    ptx = kernel("u64 a", f".local .align 16 .b8 depot[16]; {before}\n.loc 1 3 1\n{access}\nret;", module=module)
+    use = "st.global.u32 [%rd1], %r5;"
+    ptx = kernel("u64 a", f".local .align 16 .b8 depot[16]; {before}\n.loc 1 3 1\n{access} {use}\nret;", module=module)
     error = fault(ptx, 1, 40, np.zeros(8, np.uint8))
     assert message in str(error)
     assert error.line == 3
@@ -201,7 +202,7 @@ def test_local_memory_is_unwritten_again_in_the_next_call() -> None:
     st.local.u32 [%rd1], %r1;
 $R:
 .loc 1 5 1
-    ld.local.u32 %r2, [%rd1];
+    ld.local.u32 %r2, [%rd1]; st.local.u32 [%rd1], %r2;
     ret;
 }}
 """
@@ -321,3 +322,33 @@ def test_elements_of_two_widths_at_one_address(run: Run) -> None:
     (out,) = run(kernel("u64 a", body), 1, 40, np.full(160, 77, np.uint32))
     lane = np.arange(40)
     np.testing.assert_array_equal(out.reshape(40, 4), np.stack([lane, lane, lane, 0 * lane], axis=1))
+
+
+SPECULATED = [
+    # What a load finds is not used: one of two values of a select, an `and` with a condition, a block that is not entered.
+    ("ld.shared.u32 %r7, [tile+4]; add.u32 %r7, %r7, 1; selp.u32 %r8, %r7, 9, %p1;", False),
+    ("ld.shared.u32 %r7, [tile+4]; setp.eq.u32 %p2, %r7, 3; and.pred %p2, %p2, %p1; selp.u32 %r8, 1, 9, %p2;", False),
+    ("ld.shared.u32 %r7, [tile+4]; mov.u32 %r8, 9; @!%p1 bra $E; add.u32 %r8, %r7, 1; $E:", False),
+    ("add.u64 %rd4, %rd3, 4; ld.local.u32 %r7, [%rd4]; selp.u32 %r8, %r7, 9, %p1;", False),
+    ("cvta.local.u64 %rd5, %rd3; ld.u32 %r7, [%rd5+4]; selp.u32 %r8, %r7, 9, %p1;", False),
+    # It is used.
+    ("ld.shared.u32 %r7, [tile+4]; add.u32 %r8, %r7, 1;", True),
+    ("ld.shared.u32 %r7, [tile+4]; setp.eq.u32 %p2, %r7, 3; mov.u32 %r8, 9; @%p2 bra $E; mov.u32 %r8, 8; $E:", True),
+    ("ld.shared.u32 %r7, [tile+4]; bar.sync 0; add.u32 %r8, %r7, 1;", True),
+    ("add.u64 %rd4, %rd3, 4; ld.local.u32 %r7, [%rd4]; mov.u32 %r8, %r7;", True),
+    # Nobody can know that the address is valid.
+    ("mov.u32 %r9, tile; add.u32 %r9, %r9, %r6; ld.shared.u32 %r7, [%r9]; selp.u32 %r8, %r7, 9, %p1;", True),
+]
+
+
+@pytest.mark.parametrize(("body", "faults"), SPECULATED)
+def test_loads_that_llvm_ran_for_nothing(body: str, faults: bool) -> None:
+    before = "ld.param.u64 %rd1, [a]; ld.global.u32 %r6, [%rd1]; setp.eq.u32 %p1, %r6, 0; mov.u64 %rd3, depot;"
+    before = ".local .align 16 .b8 depot[16];" + before + "st.shared.u32 [tile], %r6; st.local.u32 [%rd3], %r6;"
+    module = ".shared .align 8 .b8 tile[16];"
+    ptx = kernel("u64 a", f"{before}\n.loc 1 3 1\n{body}\n.loc 1 4 1\nst.global.u32 [%rd1], %r8; ret;", module=module)
+    if faults:
+        assert "that were never written" in str(fault(ptx, 1, 40, np.full(1, 4, np.uint32)))
+    else:
+        (out,) = emulate(ptx, 1, 40, np.full(1, 4, np.uint32))
+        assert out.tolist() == [9]

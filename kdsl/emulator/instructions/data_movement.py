@@ -152,11 +152,16 @@ def load_step(scope: Scope, instruction: Instruction) -> Step:
     slot, offset = scope.address(instruction, source)
     where = "global" if space == "param" else space
     read = [k for k, item in enumerate(items) if isinstance(item, Register) and scope.mentions(item.name) > 1]
+    checked = [True]
     if space in {"shared", "local", "generic"} and 0 < len(read) < count:
-        run = load_some_op(results, read, slot, offset, space, kind)
+        run = load_some_op(results, read, slot, offset, space, kind, checked)
     else:
-        run = load_op(results, slot, offset, where, kind, reused(scope, source))
-    return Step(run, uses=(slot,), defines=tuple(results), spins=volatile)
+        run = load_op(results, slot, offset, where, kind, reused(scope, source), checked)
+    step = Step(run, uses=(slot,), defines=tuple(results), spins=volatile)
+    speculable = space != "global" and instruction.guard is None and not volatile and read != []
+    if speculable and scope.definitions.is_fixed(source):
+        step.uncheck = checked.clear
+    return step
 
 
 def load_parameter(scope: Scope, kind: str, results: list[int], source: Address) -> Step:
@@ -172,7 +177,8 @@ def load_parameter(scope: Scope, kind: str, results: list[int], source: Address)
     return Step(run, uses=tuple(pieces), defines=tuple(results))
 
 
-def load_op(results: list[int], slot: int, offset: int, space: str, kind: str, reused: bool) -> Op:
+def load_op(results: list[int], slot: int, offset: int, space: str, kind: str, reused: bool, checked: list[bool]) -> Op:
+    """``checked`` is empty once unwritten bytes are nothing to look for; see `speculation`."""
     width, count = BYTES[kind], len(results)
     memory_kind = f"u{width}"
     widen = width == 1
@@ -184,18 +190,20 @@ def load_op(results: list[int], slot: int, offset: int, space: str, kind: str, r
         if reused:
             where = reach(f, space, address, width, width * count)
             if where is not None:
-                found = where.load(offset, memory_kind, width, count)
+                found = where.load(offset, memory_kind, width, count, bool(checked))
         if found is None:
             if offset:
                 address = address + address.dtype.type(offset % (1 << 8 * address.itemsize))
-            found = load(f, space, address, memory_kind, width, count)
+            found = load(f, space, address, memory_kind, width, count, bool(checked))
         for result, value in zip(results, found, strict=True):
             r[result] = value.astype(np.uint16) if widen else value
 
     return run
 
 
-def load_some_op(results: list[int], read: list[int], slot: int, offset: int, space: str, kind: str) -> Op:
+def load_some_op(
+    results: list[int], read: list[int], slot: int, offset: int, space: str, kind: str, checked: list[bool]
+) -> Op:
     """A vector of which only the elements ``read`` are used."""
     # LLVM widens the loads of a, b and c, or of a, b and d, to one of four elements; what it adds may be unwritten, or
     # past the end of an array of three.
@@ -208,10 +216,11 @@ def load_some_op(results: list[int], read: list[int], slot: int, offset: int, sp
         address = r[slot]
         address = address + address.dtype.type(offset % (1 << 8 * address.itemsize))
         if np.bitwise_or.reduce(address) & address.dtype.type(total - 1):
-            load(f, space, address, memory_kind, width, len(results))  # names the lane that is misaligned
+            load(f, space, address, memory_kind, width, len(results), True)  # names the lane that is misaligned
         for k, result in enumerate(results):
             if k in read:
-                (value,) = load(f, space, address + address.dtype.type(k * width), memory_kind, width, 1)
+                element = address + address.dtype.type(k * width)
+                (value,) = load(f, space, element, memory_kind, width, 1, bool(checked))
                 r[result] = value.astype(np.uint16) if width == 1 else value
             else:
                 r[result] = unused
