@@ -15,7 +15,6 @@ from kdsl.codegen.types import I32
 from kdsl.ir.nodes import Function
 from kdsl.source import Span
 
-
 # LLVM writes these as they are between the quotes of ``.file``, where ptxas cannot read them.
 _UNQUOTABLE = re.compile(r'["\\\x00-\x1f]')
 
