@@ -17,6 +17,7 @@ from kdsl.frontend.names import RETURN, Scope, scope_of
 from kdsl.frontend.values import (
     POISON,
     Poison,
+    Range,
     Runtime,
     Static,
     Tuple,
@@ -174,6 +175,8 @@ def _argument(frame: Frame, value: Value, place: ast.expr, type: Type | None, wh
             return frame.error(
                 place, f"{describe_object(object, frame.text(place))} cannot be passed yet", "call it directly"
             )
+        case Range():
+            return frame.error(place, "a range is only for a `for` loop")
         case WeakChoice():
             expr = frame.literal(value, weak_type(value).default, place)
             return POISON if expr is None else Runtime(expr)
