@@ -7,7 +7,7 @@ import inspect
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, cast, overload
 
@@ -143,7 +143,7 @@ class Kernel(Generic[P]):
                     return self._hot[grid][block]
                 except KeyError:
                     pass  # not launched yet
-        return self._configurations.configured(configuration)  # type: ignore[no-any-return]
+        return self._configurations.configured(configuration)
 
     def remember(self, config: LaunchConfig, run: Callable[..., None]) -> None:
         """Let ``[grid, block]`` give ``run`` from now on, if that is all that ``config`` says."""
@@ -167,17 +167,20 @@ class Kernel(Generic[P]):
         else:
             check_syntax(self.function)
 
-    def compile(self, target: Target | str | None = None, signature: Any = None) -> Compilation:
+    def compile(
+        self,
+        target: Target | str | None = None,
+        signature: Sequence[Any] | Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Compilation:
         """The stages of this kernel alone: see `kdsl.compile`."""
-        return compile(self, target=target, signature=signature)
+        return compile(self, target=target, signature=signature, options=options)
 
-    def request(
-        self, types: Sequence[Type] | None, options: Options | None = None, name: str | None = None
-    ) -> KernelRequest:
+    def request(self, types: Sequence[Type] | None, options: Options | None = None) -> KernelRequest:
         """What the frontend is asked for; ``types`` are all parameters' types, None where the annotations say them."""
         from kdsl.frontend import KernelRequest  # start-up cost, as above
 
-        return KernelRequest(self.function, None if types is None else tuple(types), options or self.options, name)
+        return KernelRequest(self.function, None if types is None else tuple(types), options or self.options)
 
     def specialize(
         self, arguments: Sequence[Any], keywords: Mapping[str, Any], *, wide: bool = False
@@ -254,7 +257,7 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     ``__restrict__``. ``launch_bounds``: threads of the largest block, and how many blocks should fit on an SM, as in
     ``(256, 2)``. TypeError for anything else.
     """
-    checked = _checked_options(options)
+    checked = Options.checked(options)
     return _decorate(function, checked) if function is not None else lambda f: _decorate(f, checked)
 
 
@@ -267,51 +270,31 @@ def _decorate(function: Any, options: Options) -> Kernel[Any]:
     return Kernel(function, options)
 
 
-def _checked_options(options: Mapping[str, Any]) -> Options:
-    known = [field.name for field in fields(Options)]
-    for name, value in options.items():
-        if name not in known:
-            raise TypeError(f"@kernel has no option {name!r}; it takes {', '.join(known)}")
-        if name != "launch_bounds" and not isinstance(value, bool):
-            raise TypeError(f"@kernel({name}=...) takes True or False, got {value!r}")
-    return Options(**{**options, "launch_bounds": _launch_bounds(options.get("launch_bounds"))})
-
-
-def _launch_bounds(value: Any) -> tuple[int, ...] | None:
-    if value is None:
-        return None
-    bounds = value if isinstance(value, tuple) else (value,)
-    if not 1 <= len(bounds) <= 2 or not all(type(b) is int and b > 0 for b in bounds) or bounds[0] > 1024:
-        raise TypeError(f"launch_bounds takes (threads up to 1024[, blocks on an SM]), got {value!r}")
-    return bounds
-
-
 def compile(
     kernel: Kernel[Any] | Sequence[Kernel[Any]],
     *,
     target: Target | str | None = None,
     signature: Sequence[Any] | Mapping[str, Any] | None = None,
-    options: Options | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Compilation:
     """Compile one kernel, or several into one PTX module, without a launch; no GPU is needed.
 
     ``target`` is an architecture such as ``"sm_90"`` (the current device's if None); ``signature`` gives the types of
-    unannotated parameters, by name or in order; ``options`` replaces what the decorator said. CompileError holds every
-    mistake; ValueError for an unknown architecture or two kernels of one name, TypeError for a signature that does not
-    fit.
+    unannotated parameters, by name or in order; ``options``, such as ``{"fmad": False}``, replaces all that the
+    decorators said. CompileError holds every mistake; ValueError for an unknown architecture or two kernels of one
+    name, TypeError for a signature that does not fit or an unknown option.
     """
     kernels = [kernel] if isinstance(kernel, Kernel) else list(kernel)
     for k in kernels:
         if not isinstance(k, Kernel):
             raise TypeError(f"compile() takes kernels, got {k!r}; decorate it with @kernel first")
-    if options is not None and not isinstance(options, Options):
-        raise TypeError(f"options takes an Options, got {options!r}")
     names = [k.name for k in kernels]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ValueError(f"two kernels of one module are called {twice!r}; rename one, or compile them apart")
     parsed = target if isinstance(target, Target) else Target.parse(target or current_device().target)
-    requests = [k.request(_signature(k, signature), options) for k in kernels]
+    chosen = None if options is None else Options.checked(options)
+    requests = [k.request(_signature(k, signature), chosen) for k in kernels]
     return run_pipeline(requests, parsed, DEVICES.timeline)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -11,6 +11,7 @@ from kdsl.compilation import Compilation
 from kdsl.compiler import Kernel, build_launcher, compile, current_device
 from kdsl.lang.types import Type
 from kdsl.runtime.launch import Configurations, Launcher, not_configured
+from kdsl.target import Target
 
 
 class LoadedModule:
@@ -45,8 +46,7 @@ class LoadedKernel:
         self._configurations = Configurations(launcher.bind)
 
     def __getitem__(self, configuration: Any) -> Callable[..., None]:
-        launch: Callable[..., None] = self._configurations.configured(configuration)
-        return launch
+        return self._configurations.configured(configuration)
 
     def __call__(self, *arguments: Any) -> NoReturn:
         raise not_configured(self.name, arguments)
@@ -83,9 +83,9 @@ class KernelModule:
                 return kernel
         raise AttributeError(f"{self.name} has no kernel {name!r}")
 
-    def compile(self, target: str | None = None) -> Compilation:
+    def compile(self, target: Target | str | None = None, options: Mapping[str, Any] | None = None) -> Compilation:
         """All kernels' stages, in one PTX module: see `kdsl.compile`."""
-        return compile(self.kernels, target=target)
+        return compile(self.kernels, target=target, options=options)
 
     def load(self) -> LoadedKernels:
         """Compile every kernel into one module and load it onto the current device. CompileError holds all mistakes
@@ -111,9 +111,7 @@ class KernelModule:
         for kernel in self.kernels:
             types = _annotated(kernel)
             # What the foreign code writes is not known, so every array is copied back.
-            launcher = build_launcher(
-                module.backend, module.handle, kernel.name, kernel.name, kernel.parameters, types, None
-            )
+            launcher = build_launcher(module.backend, module.handle, kernel.name, kernel.name, kernel.parameters, types)
             loaded[kernel.name] = LoadedKernel(kernel.name, launcher)
         return LoadedKernels(loaded)
 

@@ -53,8 +53,6 @@ def test_several_kernels_share_a_module() -> None:
 def test_kernels_of_one_name_do_not_share_a_module() -> None:
     with pytest.raises(ValueError, match="two kernels of one module are called 'scale'"):
         kdsl.compile([scale, scale], target="sm_90")
-    with pytest.raises(TypeError, match="options takes an Options"):
-        kdsl.compile(scale, target="sm_90", options={"fmad": False})  # type: ignore[arg-type]
 
 
 def test_many_parameters_raise_the_ptx_version_until_a_launch_cannot_carry_them(tmp_path: Path) -> None:
@@ -143,6 +141,9 @@ def test_options() -> None:
     assert ".maxntid 256" in ptx
     assert ".minnctapersm 2" in ptx
     assert "ld.global.nc" in ptx
+    for compiled in (kdsl.compile([fused], target="sm_90", options={}), fused.compile("sm_90", options={"fmad": True})):
+        assert "fma" in compiled.ptx
+        assert ".maxntid" not in compiled.ptx
 
 
 @pytest.mark.parametrize(
@@ -157,6 +158,8 @@ def test_options() -> None:
 def test_bad_options(options: dict[str, Any], message: str) -> None:
     with pytest.raises(TypeError, match=message):
         kernel(**options)
+    with pytest.raises(TypeError, match=message):
+        kdsl.compile(scale, target="sm_90", options=options)
 
 
 @pytest.mark.parametrize("thing", [3, "x", int, len, print])

@@ -27,23 +27,23 @@ __all__ = ["Configurations", "LaunchConfig", "Launcher", "not_configured"]
 MOST_CONFIGURATIONS = 1024
 
 
-class Configurations(dict[Any, Any]):
+class Configurations(dict[Any, Callable[..., None]]):
     """``kernel[...]``'s memo, bounded: when it is full it starts anew."""
 
     __slots__ = ("prepare",)
 
-    def __init__(self, prepare: Callable[[LaunchConfig], Any]) -> None:
+    def __init__(self, prepare: Callable[[LaunchConfig], Callable[..., None]]) -> None:
         super().__init__()
         self.prepare = prepare
 
-    def __missing__(self, key: Any) -> Any:
+    def __missing__(self, key: Any) -> Callable[..., None]:
         value = self.prepare(LaunchConfig.of(key))
         if len(self) >= MOST_CONFIGURATIONS:
             self.clear()
         self[key] = value
         return value
 
-    def configured(self, key: Any) -> Any:
+    def configured(self, key: Any) -> Callable[..., None]:
         """The value for ``key``; LaunchConfigError for what is no configuration."""
         if type(key) is tuple and 2 <= len(key) <= 3:
             grid, block = key[0], key[1]
