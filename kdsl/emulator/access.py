@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 import numpy as np
 
@@ -74,9 +74,9 @@ def wide(fragment: Fragment, address: Array) -> Array:
 
 
 def load(
-    fragment: Fragment, space: str, address: Array, kind: str, width: int, count: int, checked: bool
+    fragment: Fragment, space: str, address: Array, kind: str, width: int, count: int, checked: Set[int]
 ) -> list[Array]:
-    """``count`` neighbouring elements of NumPy type ``kind`` at each address; if ``checked``, they must be written."""
+    """``count`` neighbouring elements of NumPy type ``kind`` at each address; those in ``checked`` must be written."""
     try:
         found = find(fragment, space, address, width * count, False)
     except Mixed:
@@ -84,13 +84,13 @@ def load(
     return take(found, kind, width, count, checked)
 
 
-def take(found: Found, kind: str, width: int, count: int, checked: bool) -> list[Array]:
+def take(found: Found, kind: str, width: int, count: int, checked: Set[int]) -> list[Array]:
     storage, index, shadowed = found
     if width > 1:
         index = index >> (width.bit_length() - 1)
     view = storage.view(kind)
-    if shadowed is not None and checked:
-        for k in range(count):
+    if shadowed is not None:
+        for k in checked:
             check_written(shadowed, index + k if k else index, width)
     return [view.take(index + k if k else index) for k in range(count)]
 
@@ -106,7 +106,7 @@ def check_written(memory: RowMemory, index: Array, width: int) -> None:
 
 
 def load_mixed(
-    fragment: Fragment, space: str, address: Array, kind: str, width: int, count: int, checked: bool
+    fragment: Fragment, space: str, address: Array, kind: str, width: int, count: int, checked: Set[int]
 ) -> list[Array]:
     results = [np.empty(fragment.count, kind) for _ in range(count)]
     for positions, lanes in each_window(fragment, address):

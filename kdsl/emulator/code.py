@@ -23,7 +23,8 @@ Gate = Callable[[Fragment], Fragment | None]
 @dataclass(slots=True)
 class Step:
     """A decoded instruction. ``spins``: another lane's work can change what it sees, so a loop around it may be
-    waiting. ``uncheck`` makes a load pass over bytes that were never written."""
+    waiting. ``uncheck`` has, for each result of a load, what makes it pass
+    over bytes that were never written."""
 
     run: Op | None = None
     end: End | None = None
@@ -32,7 +33,7 @@ class Step:
     defines: tuple[int, ...] = ()
     successors: tuple[int, ...] | None = None
     spins: bool = False
-    uncheck: Callable[[], None] | None = None
+    uncheck: tuple[tuple[int, Callable[[], None]], ...] = ()
 
 
 @dataclass(slots=True)

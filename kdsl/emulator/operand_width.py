@@ -95,7 +95,7 @@ def sequence(steps: list[Step]) -> Step:
         defines=tuple(defined),
         successors=main.successors,
         spins=any(s.spins for s in steps),
-        uncheck=next((s.uncheck for s in steps if s.uncheck is not None), None),
+        uncheck=next((s.uncheck for s in steps if s.uncheck), ()),
     )
 
 

@@ -6,6 +6,8 @@ two numbers and takes from a view that starts at its offset.
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 import numpy as np
 
 from kdsl.emulator.access import ROW_WINDOWS, check_written
@@ -39,15 +41,15 @@ class Reach:
     def is_of(self, address: Array) -> bool:
         return self.address is address and (self.rows is None or self.rows.storage is self.storage)
 
-    def load(self, offset: int, kind: str, width: int, count: int, checked: bool) -> list[Array] | None:
+    def load(self, offset: int, kind: str, width: int, count: int, checked: Set[int]) -> list[Array] | None:
         """The elements at ``offset`` bytes from each address; None if that needs the whole check."""
         if offset % (width * count) or self.low + offset < 0 or self.top + offset + width * count > self.size:
             return None
         first = offset // width
         view = self.storage.view(kind)
-        if checked and self.region is not None and not self.region.complete:
+        if self.region is not None and not self.region.complete:
             assert self.rows is not None
-            for k in range(count):
+            for k in checked:
                 check_written(self.rows, self.index + (first + k), width)
         return [shifted(view, self.index, first + k) for k in range(count)]
 

@@ -63,8 +63,12 @@ def uncheck_speculated(blocks: Sequence[Steps], successors: Sequence[tuple[int, 
     """Tell the loads that may be speculated, and whose value is not used for certain, not to check."""
     for pc, steps in enumerate(blocks):
         for position, (step, _) in enumerate(steps):
-            if step.uncheck is not None and not certainly_used(set(step.defines), blocks, successors, pc, position + 1):
-                step.uncheck()
+            widened = len(step.defines) > len(step.uncheck)
+            for result, uncheck in step.uncheck:
+                # What is widened to its register after the load is followed as a whole.
+                values = set(step.defines) if widened else {result}
+                if not certainly_used(values, blocks, successors, pc, position + 1):
+                    uncheck()
 
 
 def certainly_used(

@@ -331,7 +331,10 @@ SPECULATED = [
     ("ld.shared.u32 %r7, [tile+4]; mov.u32 %r8, 9; @!%p1 bra $E; add.u32 %r8, %r7, 1; $E:", False),
     ("add.u64 %rd4, %rd3, 4; ld.local.u32 %r7, [%rd4]; selp.u32 %r8, %r7, 9, %p1;", False),
     ("cvta.local.u64 %rd5, %rd3; ld.u32 %r7, [%rd5+4]; selp.u32 %r8, %r7, 9, %p1;", False),
+    ("ld.shared.v2.u32 {%r10, %r7}, [tile]; selp.u32 %r8, %r7, 5, %p1; add.u32 %r8, %r8, %r10;", False),
     # It is used.
+    ("ld.shared.v2.u32 {%r10, %r7}, [tile]; selp.u32 %r8, %r10, 5, %p1; add.u32 %r8, %r8, %r7;", True),
+    ("ld.shared.s8 %r7, [tile+4]; add.u32 %r8, %r7, 1;", True),
     ("ld.shared.u32 %r7, [tile+4]; add.u32 %r8, %r7, 1;", True),
     ("ld.shared.u32 %r7, [tile+4]; setp.eq.u32 %p2, %r7, 3; mov.u32 %r8, 9; @%p2 bra $E; mov.u32 %r8, 8; $E:", True),
     ("ld.shared.u32 %r7, [tile+4]; bar.sync 0; add.u32 %r8, %r7, 1;", True),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from kdsl.emulator.access import load, store
@@ -22,6 +24,7 @@ CACHING = {
     "L1::evict_last", "L1::no_allocate", "L2::evict_normal", "L2::evict_first", "L2::evict_last", "L2::64B", "L2::128B",
     "L2::256B", "L2::cache_hint", "unified",
 }  # fmt: skip
+NONE: frozenset[int] = frozenset()
 WINDOWS = {"shared": SHARED_WINDOW, "shared::cta": SHARED_WINDOW, "local": LOCAL_WINDOW}
 
 
@@ -152,7 +155,7 @@ def load_step(scope: Scope, instruction: Instruction) -> Step:
     slot, offset = scope.address(instruction, source)
     where = "global" if space == "param" else space
     read = [k for k, item in enumerate(items) if isinstance(item, Register) and scope.mentions(item.name) > 1]
-    checked = [True]
+    checked = set(range(count))
     if space in {"shared", "local", "generic"} and 0 < len(read) < count:
         run = load_some_op(results, read, slot, offset, space, kind, checked)
     else:
@@ -160,7 +163,7 @@ def load_step(scope: Scope, instruction: Instruction) -> Step:
     step = Step(run, uses=(slot,), defines=tuple(results), spins=volatile)
     speculable = space != "global" and instruction.guard is None and not volatile and read != []
     if speculable and scope.definitions.is_fixed(source):
-        step.uncheck = checked.clear
+        step.uncheck = tuple((result, partial(checked.discard, k)) for k, result in enumerate(results))
     return step
 
 
@@ -177,8 +180,8 @@ def load_parameter(scope: Scope, kind: str, results: list[int], source: Address)
     return Step(run, uses=tuple(pieces), defines=tuple(results))
 
 
-def load_op(results: list[int], slot: int, offset: int, space: str, kind: str, reused: bool, checked: list[bool]) -> Op:
-    """``checked`` is empty once unwritten bytes are nothing to look for; see `speculation`."""
+def load_op(results: list[int], slot: int, offset: int, space: str, kind: str, reused: bool, checked: set[int]) -> Op:
+    """``checked`` are the elements that must have been written; see `speculation`."""
     width, count = BYTES[kind], len(results)
     memory_kind = f"u{width}"
     widen = width == 1
@@ -190,11 +193,11 @@ def load_op(results: list[int], slot: int, offset: int, space: str, kind: str, r
         if reused:
             where = reach(f, space, address, width, width * count)
             if where is not None:
-                found = where.load(offset, memory_kind, width, count, bool(checked))
+                found = where.load(offset, memory_kind, width, count, checked)
         if found is None:
             if offset:
                 address = address + address.dtype.type(offset % (1 << 8 * address.itemsize))
-            found = load(f, space, address, memory_kind, width, count, bool(checked))
+            found = load(f, space, address, memory_kind, width, count, checked)
         for result, value in zip(results, found, strict=True):
             r[result] = value.astype(np.uint16) if widen else value
 
@@ -202,7 +205,7 @@ def load_op(results: list[int], slot: int, offset: int, space: str, kind: str, r
 
 
 def load_some_op(
-    results: list[int], read: list[int], slot: int, offset: int, space: str, kind: str, checked: list[bool]
+    results: list[int], read: list[int], slot: int, offset: int, space: str, kind: str, checked: set[int]
 ) -> Op:
     """A vector of which only the elements ``read`` are used."""
     # LLVM widens the loads of a, b and c, or of a, b and d, to one of four elements; what it adds may be unwritten, or
@@ -216,11 +219,11 @@ def load_some_op(
         address = r[slot]
         address = address + address.dtype.type(offset % (1 << 8 * address.itemsize))
         if np.bitwise_or.reduce(address) & address.dtype.type(total - 1):
-            load(f, space, address, memory_kind, width, len(results), True)  # names the lane that is misaligned
+            load(f, space, address, memory_kind, width, len(results), checked)  # names the lane that is misaligned
         for k, result in enumerate(results):
             if k in read:
                 element = address + address.dtype.type(k * width)
-                (value,) = load(f, space, element, memory_kind, width, 1, bool(checked))
+                (value,) = load(f, space, element, memory_kind, width, 1, {0} if k in checked else NONE)
                 r[result] = value.astype(np.uint16) if width == 1 else value
             else:
                 r[result] = unused
