@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kdsl.backend import Backend
 from kdsl.compiler import current_device
 from kdsl.lang.types import F32
 from kdsl.runtime import memory, stream
@@ -30,15 +31,21 @@ def synchronize() -> None:
     current_device().synchronize()
 
 
+class Event(stream.Event):
+    """A point in a stream of the current device (or of ``backend``), for waiting and for timing."""
+
+    def __init__(self, timing: bool = True, *, backend: Backend | None = None) -> None:
+        super().__init__(backend or current_device(), timing)
+
+
 class Stream(stream.Stream):
     """A queue of work on the current device: what is launched in one stream runs in order."""
 
     def __init__(self, priority: int = 0) -> None:
         super().__init__(current_device(), priority)
 
-
-class Event(stream.Event):
-    """A point in a stream of the current device, for waiting and for timing."""
-
-    def __init__(self, timing: bool = True) -> None:
-        super().__init__(current_device(), timing)
+    def record(self) -> Event:
+        """A new timing event at this point of the stream."""
+        event = Event(backend=self.backend)
+        event.record(self)
+        return event
