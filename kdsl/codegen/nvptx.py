@@ -63,7 +63,8 @@ def emit(optimized: OptimizedModule, target: Target) -> str:
     """PTX text, in which every multiplication and addition is as it will run: fused already, or marked ``.rn``."""
     machine = _machine(target.name, optimized.ptx_version)
     with _options(_NO_LSR):
-        ptx = machine.emit_assembly(optimized.module)
+        # A copy, because the code generator rewrites the module that it is given.
+        ptx = machine.emit_assembly(optimized.module.clone())
     strays = set(_EXTERNAL.findall(ptx)) - _SYSTEM_CALLS
     if strays:
         raise InternalError(f"LLVM knows no such intrinsic, and the PTX would call it: {', '.join(sorted(strays))}")

@@ -16,6 +16,7 @@ from kdsl.target import KNOWN, Target
 
 from . import trees as t
 from .compile import ptx_of
+from .test_loops import grid_stride
 from .test_vadd import vadd
 
 SM_90 = Target.parse("sm_90")
@@ -68,6 +69,14 @@ def test_stages_are_text_that_reads_back() -> None:
     assert "alloca" not in str(optimized)
     assert binding.parse_assembly(str(optimized)).get_function("vadd").name == "vadd"
     assert emit(optimized, SM_90) == emit(optimized, SM_90)
+
+
+def test_emitting_leaves_the_optimized_module_as_it_is() -> None:
+    optimized = optimize(lower(ir.Module((grid_stride(),)), SM_90), SM_90)
+    before = str(optimized)
+    ptx = emit(optimized, SM_90)
+    assert str(optimized) == before
+    assert emit(optimized, SM_90) == ptx
 
 
 def test_llvmlite_has_the_target() -> None:
