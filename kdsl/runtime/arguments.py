@@ -14,7 +14,7 @@ from kdsl.backend import Backend
 from kdsl.lang.types import I32, U64, ArrayType, PointerType, ScalarType, Type
 from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, ExtentError
 from kdsl.runtime.interface import NotOnDeviceError, device_view
-from kdsl.runtime.memory import DeviceArray
+from kdsl.runtime.memory import DeviceArray, contiguous_strides
 from kdsl.runtime.scalars import packable, shown
 
 
@@ -117,7 +117,7 @@ def _host_array(parameter: Parameter, array: np.ndarray[Any, Any]) -> ArrayArgum
     if not flags.c_contiguous:
         size = dtype.itemsize
         if any(stride % size for stride in array.strides):
-            raise _not_contiguous(parameter, array.shape, "np.ascontiguousarray(a)")
+            raise _not_contiguous(parameter, array.shape, f"np.ascontiguousarray({parameter.name})")
         strides = tuple(stride // size for stride in array.strides)
     # Why not array.ctypes? It makes an object each time; the interface is half the price.
     address: int = array.__array_interface__["data"][0]
@@ -127,22 +127,22 @@ def _host_array(parameter: Parameter, array: np.ndarray[Any, Any]) -> ArrayArgum
 def _host_problem(parameter: Parameter, array: np.ndarray[Any, Any]) -> ArgumentError:
     """What is wrong with a NumPy array that does not fit."""
     dtype = array.dtype
-    conversion = f"pass a.astype({_spelled(parameter.element.numpy)})"
+    conversion = f"pass {parameter.name}.astype({_spelled(parameter.element.numpy)})"
     got = f"NumPy array of {dtype}"
     if isinstance(array, np.ma.MaskedArray):
-        return parameter.error(ArgumentTypeError, "a masked array", "pass a.filled(value) or a.data")
+        return parameter.error(ArgumentTypeError, "a masked array", f"pass {parameter.name}.filled(value) or {parameter.name}.data")
     if not dtype.isnative:
         return parameter.error(ArgumentTypeError, f"a {got} ({dtype.str}, not this machine's byte order)", conversion)
     if dtype != parameter.element.numpy:
         return parameter.error(ArgumentTypeError, f"a {got}", conversion)
     if array.ndim == 0:
-        return parameter.error(ArgumentTypeError, f"a {got} with no dimensions", "pass a.reshape(1)")
+        return parameter.error(ArgumentTypeError, f"a {got} with no dimensions", f"pass {parameter.name}.reshape(1)")
     if parameter.written and not array.flags.writeable:
         return parameter.error(
-            ArgumentValueError, f"a read-only {got}, which the kernel may write", "pass a.copy() and use the copy"
+            ArgumentValueError, f"a read-only {got}, which the kernel may write", f"pass {parameter.name}.copy() and use the copy"
         )
     where = f"at an address that is no multiple of {dtype.alignment}"
-    return parameter.error(ArgumentValueError, f"a misaligned {got} ({where})", "pass a.copy()")
+    return parameter.error(ArgumentValueError, f"a misaligned {got} ({where})", f"pass {parameter.name}.copy()")
 
 
 def _foreign(parameter: Parameter, value: Any, backend: Backend) -> ArrayArgument:
@@ -158,7 +158,7 @@ def _foreign(parameter: Parameter, value: Any, backend: Backend) -> ArrayArgumen
             f"a CUDA array ({shown(value)})",
             f"the {backend.name} takes NumPy arrays and its own DeviceArrays: copy it to the host first",
         )
-    _check_dtype(parameter, view.type, f"{shown(value)} of {view.dtype}", fix="a.astype" if view.type else "")
+    _check_dtype(parameter, view.type, f"{shown(value)} of {view.dtype}", fix=f"{parameter.name}.astype" if view.type else "")
     if parameter.written and view.readonly:
         raise parameter.error(
             ArgumentValueError, f"a read-only {shown(value)}, which the kernel may write", "pass a copy"
@@ -179,20 +179,20 @@ def _array_fix(parameter: Parameter, value: Any) -> str:
     if isinstance(value, (list, tuple, range)):
         return f"pass np.array(..., {dtype}), which the kernel can also write back to"
     if hasattr(value, "to_numpy"):
-        return f"pass x.to_numpy(dtype={dtype})"
+        return f"pass {parameter.name}.to_numpy(dtype={dtype})"
     if isinstance(value, (int, float, complex, np.generic)):
         return f"pass an array of one element, np.array([...], {dtype})"
     return f"pass a NumPy array, a kdsl.DeviceArray or a CUDA array of {parameter.element.numpy}"
 
 
-def _check_dtype(parameter: Parameter, type_: ScalarType | None, got: str, fix: str = "a.astype") -> None:
+def _check_dtype(parameter: Parameter, type_: ScalarType | None, got: str, fix: str = "") -> None:
     if type_ == parameter.element:
         return
     conversion = f"pass {fix}({_spelled(parameter.element.numpy)})" if fix else "pass a converted copy"
     if got.startswith("a DeviceArray"):
-        conversion = f"pass kdsl.to_device(a.to_host().astype({_spelled(parameter.element.numpy)}))"
+        conversion = f"pass kdsl.to_device({parameter.name}.to_host().astype({_spelled(parameter.element.numpy)}))"
     elif got.startswith("torch."):
-        conversion = f"pass t.to(torch.{parameter.element.numpy})"
+        conversion = f"pass {parameter.name}.to(torch.{parameter.element.numpy})"
     raise parameter.error(ArgumentTypeError, got, conversion)
 
 
@@ -209,11 +209,11 @@ def _check_layout(parameter: Parameter, found: ArrayArgument) -> None:
         raise parameter.error(
             ArgumentValueError,
             f"an array with {_dimensions(len(found.shape))}, shape {found.shape}",
-            "pass a.reshape(-1)" if type_.ndim == 1 else f"reshape it to {type_.ndim} dimensions",
+            f"pass {parameter.name}.reshape(-1)" if type_.ndim == 1 else f"reshape it to {type_.ndim} dimensions",
         )
     if found.strides is not None and not strided and not _is_contiguous(found.shape, found.strides):
         raise _not_contiguous(
-            parameter, found.shape, "np.ascontiguousarray(a)" if found.host is not None else "a contiguous copy"
+            parameter, found.shape, f"np.ascontiguousarray({parameter.name})" if found.host is not None else "a contiguous copy"
         )
     if isinstance(type_, ArrayType) and (type_.index or I32).bits == 32:
         _check_narrow(parameter, found)
@@ -235,15 +235,6 @@ def _check_narrow(parameter: Parameter, found: ArrayArgument) -> None:
             f"an array of shape {found.shape}, whose offsets do not fit 32 bits",
             "compile the kernel's 64-bit variant (an Array with i64 extents), or pass a smaller part",
         )
-
-
-def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides, in elements, of a C-contiguous array."""
-    out, step = [], 1
-    for extent in reversed(shape):
-        out.append(step)
-        step *= extent
-    return tuple(reversed(out))
 
 
 def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:

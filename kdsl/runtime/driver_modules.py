@@ -21,9 +21,6 @@ class CudaModule:
     library: Any
     log: bytearray
 
-    def log_text(self) -> str:
-        return _text(self.log)
-
 
 @dataclass(frozen=True)
 class CudaFunction:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from kdsl.lang.types import F32, I32, I64, SCALARS, U64, ArrayType, ScalarType, Type, as_type, boolean
+from kdsl.lang.types import F32, SCALARS, ArrayType, ScalarType, Type, as_type, boolean
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 from kdsl.runtime.interface import NotOnDeviceError, device_view
 from kdsl.runtime.memory import DeviceArray
-from kdsl.runtime.scalars import shown
+from kdsl.runtime.scalars import narrowest, shown
 
 MOST_DIMENSIONS = 4
 
@@ -39,10 +39,10 @@ def infer_type(kernel: str, name: str, value: Any) -> Type:
 
 
 def _integer(where: str, value: int) -> ScalarType:
-    for type in (I32, I64, U64):
-        if type.minimum <= value <= type.maximum:
-            return type
-    raise ArgumentValueError(f"{where} is {value}, which no integer type of 64 bits holds")
+    found = narrowest(value)
+    if found is None:
+        raise ArgumentValueError(f"{where} is {value}, which no integer type of 64 bits holds")
+    return found
 
 
 def _foreign(where: str, value: Any) -> Type:

@@ -84,6 +84,15 @@ def normal_shape(shape: Any) -> tuple[int, ...]:
     return out
 
 
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides, in elements, of a C-contiguous array."""
+    out, step = [], 1
+    for extent in reversed(shape):
+        out.append(step)
+        step *= extent
+    return tuple(reversed(out))
+
+
 def host_bytes(array: np.ndarray[Any, Any]) -> memoryview:
     """The bytes of a C-contiguous host array, any dtype (ml_dtypes' too, which have no buffer format)."""
     return array.reshape(-1).view(np.uint8).data
@@ -140,11 +149,7 @@ class DeviceArray:
     @property
     def strides(self) -> tuple[int, ...]:
         """Bytes from one element to the next along each axis, as NumPy counts them."""
-        out, step = [], self.itemsize
-        for extent in reversed(self.shape):
-            out.append(step)
-            step *= extent
-        return tuple(reversed(out))
+        return tuple(stride * self.itemsize for stride in contiguous_strides(self.shape))
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

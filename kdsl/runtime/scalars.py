@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kdsl.lang.types import Kind, ScalarType
+from kdsl.lang.types import I32, I64, U64, Kind, ScalarType
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 from kdsl.runtime.formats import FORMATS
 
@@ -73,16 +73,14 @@ def _integer(where: str, type_: ScalarType, value: Any) -> int:
     if not type_.minimum <= number <= type_.maximum:
         raise ArgumentValueError(
             f"{where} takes {type_}, {type_.minimum} to {type_.maximum}, got {number}, which does not fit; "
-            f"declare the parameter as {_wider(number)}"
+            f"declare the parameter as {narrowest(number) or 'a float, or split the value: no integer type holds it'}"
         )
     return number
 
 
-def _wider(number: int) -> str:
-    for name, low, high in (("i32", -(2**31), 2**31 - 1), ("i64", -(2**63), 2**63 - 1), ("u64", 0, 2**64 - 1)):
-        if low <= number <= high:
-            return name
-    return "a float, or split the value: no integer type holds it"
+def narrowest(number: int) -> ScalarType | None:
+    """What a literal of this value is when nothing gives it a type: i32, i64 or u64; None if no type holds it."""
+    return next((type_ for type_ in (I32, I64, U64) if type_.minimum <= number <= type_.maximum), None)
 
 
 def _floating(where: str, type_: ScalarType, value: Any) -> Any:
