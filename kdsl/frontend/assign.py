@@ -10,6 +10,7 @@ from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, converted
 from kdsl.frontend.memory import element_address, elements
 from kdsl.frontend.operators import BINARY, binary
+from kdsl.frontend.syntax import ATTRIBUTE_TARGET, MATRIX_PRODUCT
 from kdsl.frontend.values import (
     POISON,
     AnyWeak,
@@ -83,7 +84,7 @@ def store(frame: Frame, target: ast.expr, value: Value, place: ast.expr, node: a
             _unpack(frame, target, targets, value, place, node)
         case ast.Attribute():
             frame.value(target.value)
-            frame.error(target, "a kernel cannot set attributes", "store to an element: a[i] = value")
+            frame.error(target, *ATTRIBUTE_TARGET)
         case ast.Starred():
             frame.error(target, "a kernel has no * unpacking", "name each value")
         case _:
@@ -271,7 +272,7 @@ def _augment_element(frame: Frame, target: ast.Subscript, node: ast.AugAssign) -
 def augmented(frame: Frame, node: ast.AugAssign, current: Value, value: Value) -> Value:
     """``current op value``, narrowed back to 8 or 16 bits if only widening made it wider."""
     if isinstance(node.op, ast.MatMult):
-        return frame.error(node, "a kernel has no `@`", "write the loops over rows, columns and the inner dimension")
+        return frame.error(node, *MATRIX_PRODUCT)
     result = binary(frame, BINARY[type(node.op)], current, value, node, (node.target, node.value))
     own, made, other = scalar_type(current), scalar_type(result), scalar_type(value)
     if own is not None and own.is_int and isinstance(node.op, ast.Div) and not frame.quiet:

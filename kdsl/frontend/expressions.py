@@ -11,7 +11,7 @@ from kdsl.frontend.logic import bool_op, comparison, conditional
 from kdsl.frontend.meet import cast
 from kdsl.frontend.memory import attribute, subscript
 from kdsl.frontend.operators import BINARY, binary, is_operand, unary
-from kdsl.frontend.syntax import LONGEST_CHAIN, refuse, refuse_chain
+from kdsl.frontend.syntax import CONSTANTS, LONGEST_CHAIN, MATRIX_PRODUCT, refuse, refuse_chain
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Tuple, Value, Weak
 from kdsl.ir.nodes import UnaryOp
 from kdsl.lang.types import VOID, ScalarType, boolean
@@ -67,12 +67,8 @@ def _constant(frame: Frame, node: ast.Constant) -> Value:
             return Weak(value)
         case None | str():
             return Static(node.value)
-        case complex():
-            return frame.error(node, "a kernel has no complex numbers", "compute with the real and imaginary parts")
-        case bytes():
-            return frame.error(node, "a kernel has no bytes", "pass them to the kernel as an array of u8")
         case _:
-            return frame.error(node, "`...` is no value in a kernel")
+            return frame.error(node, *CONSTANTS[type(node.value)])
 
 
 def _binary(frame: Frame, node: ast.BinOp) -> Value:
@@ -86,9 +82,7 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
     for step in reversed(spine):
         right = frame.value(step.right)
         if isinstance(step.op, ast.MatMult):
-            left = frame.error(
-                step, "a kernel has no `@`", "write the loops over rows, columns and the inner dimension"
-            )
+            left = frame.error(step, *MATRIX_PRODUCT)
             continue
         left = binary(frame, BINARY[type(step.op)], left, right, step, (step.left, step.right))
     return left

@@ -39,6 +39,14 @@ STATEMENTS: dict[type[ast.stmt], Refusal] = {
     ast.Delete: ("`del` cannot be used in a kernel", "variables end with the function; leave it out"),
     ast.Match: ("`match` is not supported yet", "write if and elif"),
 }  # fmt: skip
+CONSTANTS: dict[type, Refusal] = {
+    complex: ("a kernel has no complex numbers", "compute with the real and imaginary parts"),
+    bytes: ("a kernel has no bytes", "pass them to the kernel as an array of u8"),
+    type(...): ("`...` is no value in a kernel", None),
+}
+ATTRIBUTE_TARGET: Refusal = ("a kernel cannot set attributes", "store to an element: a[i] = value")
+RETURNED_VALUE: Refusal = ("a kernel returns nothing", "store the value in an array")
+MATRIX_PRODUCT: Refusal = ("a kernel has no `@`", "write the loops over rows, columns and the inner dimension")
 if hasattr(ast, "TryStar"):
     STATEMENTS[ast.TryStar] = STATEMENTS[ast.Try]
 if hasattr(ast, "TypeAlias"):

@@ -3,43 +3,79 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from kdsl.frontend.frame import Frame
-from kdsl.frontend.syntax import COMPARISONS, EXPRESSIONS, STATEMENTS, refuse, refuse_comparison
+from kdsl.frontend.syntax import (
+    ATTRIBUTE_TARGET,
+    COMPARISONS,
+    CONSTANTS,
+    EXPRESSIONS,
+    MATRIX_PRODUCT,
+    RETURNED_VALUE,
+    STATEMENTS,
+    refuse,
+    refuse_comparison,
+)
 
 
 def check_untyped(frame: Frame) -> None:
     """Report every construct that is outside of the language, and every name that is not defined."""
-    printed = {
-        id(part)
-        for node in ast.walk(frame.scope.node)
-        if isinstance(node, ast.Call | ast.Assert)
-        for part in ast.walk(node)
-        if isinstance(part, ast.JoinedStr)
-    }
-    targets = {id(t) for node in ast.walk(frame.scope.node) for t in _targets(node)}
-    for statement in frame.scope.body:
-        for node in ast.walk(statement):
-            if type(node) in STATEMENTS:
-                assert isinstance(node, ast.stmt)
-                refuse(frame, node)
-            elif type(node) in EXPRESSIONS and id(node) not in printed and id(node) not in targets:
-                assert isinstance(node, ast.expr)
-                refuse(frame, node)
-            elif isinstance(node, ast.Compare):
-                for op in node.ops:
-                    if type(op) in COMPARISONS:
-                        refuse_comparison(frame, op, node)
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in frame.scope.free:
-                frame.read_outer(node.id, node)
+    allowed = {id(part) for node in ast.walk(frame.scope.node) for part in _allowed(node)}
+    pending: list[ast.AST] = list(reversed(frame.scope.body))
+    while pending:
+        node = pending.pop()
+        # What is inside of a construct that is refused goes with it.
+        if id(node) in allowed or not _refused(frame, node):
+            pending += reversed(list(ast.iter_child_nodes(node)))
+    for part in _own_nodes(frame.scope.body):
+        if isinstance(part, ast.Return) and part.value is not None and not _is_none(part.value):
+            frame.error(part, *RETURNED_VALUE)
 
 
-def _targets(node: ast.AST) -> list[ast.expr]:
-    """Lists that are assigned to: `[a, b] = ...` is a tuple of targets."""
+def _refused(frame: Frame, node: ast.AST) -> bool:
+    """Report a node that is outside of the language, or a name that is not defined."""
     match node:
-        case ast.Assign(targets=targets):
-            return [t for t in targets if isinstance(t, ast.List)]
-        case ast.For(target=ast.List() as target):
-            return [target]
+        case ast.stmt() if type(node) in STATEMENTS:
+            refuse(frame, node)
+        case ast.expr() if type(node) in EXPRESSIONS:
+            refuse(frame, node)
+        case ast.Constant(value=value) if type(value) in CONSTANTS:
+            frame.error(node, *CONSTANTS[type(value)])
+        case ast.Attribute(ctx=ast.Store()):
+            frame.error(node, *ATTRIBUTE_TARGET)
+        case ast.BinOp(op=ast.MatMult()) | ast.AugAssign(op=ast.MatMult()):
+            frame.error(node, *MATRIX_PRODUCT)
+        case ast.Compare(ops=ops):
+            wrong = [op for op in ops if type(op) in COMPARISONS]
+            for op in wrong:
+                refuse_comparison(frame, op, node)
+            return bool(wrong)
+        case ast.Name(id=name, ctx=ast.Load()) if name in frame.scope.free:
+            frame.read_outer(name, node)
         case _:
-            return []
+            return False
+    return True
+
+
+def _allowed(node: ast.AST) -> Iterator[ast.AST]:
+    """Nodes that are part of the language where they stand: text to print, and `[a, b] = ...`, a tuple of targets."""
+    match node:
+        case ast.Call() | ast.Assert():
+            yield from (part for part in ast.walk(node) if isinstance(part, ast.JoinedStr))
+        case ast.List(ctx=ast.Store()):
+            yield node
+
+
+def _own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """The nodes of a function, without those of functions in it."""
+    pending: list[ast.AST] = list(body)
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            pending += ast.iter_child_nodes(node)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None

@@ -199,7 +199,9 @@ def test_syntax_and_names_of_an_unannotated_kernel():
         for i in range(n):
             x[i] = undefined(i)
         with x:
-            y = [1]
+            pass
+        y = [1, [i for i in x]]
+        x.y = y @ ...
         print(f"{n}")
         return x is n
 
@@ -209,6 +211,9 @@ def test_syntax_and_names_of_an_unannotated_kernel():
         "`undefined` is not defined",
         "`with` cannot run in a kernel",
         "a kernel has no lists",
+        "a kernel cannot set attributes",
+        "a kernel has no `@`",
+        "a kernel returns nothing",
         "`is` compares Python objects, and a kernel has only values",
     ]
 
