@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 
 from kdsl.frontend.arguments import positional
+from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import settled
 from kdsl.frontend.memory import constant_int, elements, extent
@@ -101,7 +102,7 @@ def divmod_(frame: Frame, node: ast.Call) -> Value:
     for place in places:
         value = settled(frame, frame.value(place), place)
         if isinstance(value, Runtime) and isinstance(value.type, ScalarType):
-            a, b = frame.once(value.expr, "operand")
+            a, b = frame.once(value.expr, "operand", others_between=True)
             first.append(Runtime(a))
             second.append(Runtime(b))
         else:
@@ -119,6 +120,8 @@ def length(frame: Frame, node: ast.Call) -> Value:
     if arguments is None:
         return POISON
     value = frame.value(arguments[0])
+    if isinstance(type_of(value), TupleType) and has_effects(value):
+        return frame.error(arguments[0], "len() of a tuple does not evaluate it", "bind it to a name first")
     match value:
         case Poison():
             return POISON
@@ -166,9 +169,7 @@ def _is_int(frame: Frame, value: Value, node: ast.expr) -> bool:
     type = scalar_type(value)
     is_float = type.is_float if type else weak_type(value).is_float  # type: ignore[arg-type]
     if is_float:
-        frame.error(
-            node, f"range() takes ints, and this is {type or 'a float literal'}", f"cast it: i32({frame.text(node)})"
-        )
+        frame.error(node, f"range() takes ints, and this is {type or 'a float literal'}", as_int(frame, node))
     return not is_float
 
 

@@ -217,9 +217,12 @@ class Frame:
         self.next_uid += 1
         return ir.Local(name, type, self.next_uid)
 
-    def once(self, expr: ir.Expr, name: str) -> tuple[ir.Expr, ir.Expr]:
-        """An expression to be used twice but evaluated once: its first use, then its second."""
-        if is_repeatable(expr):
+    def once(self, expr: ir.Expr, name: str, *, others_between: bool = False) -> tuple[ir.Expr, ir.Expr]:
+        """An expression to be used twice but evaluated once: its first use, then its second.
+
+        ``others_between``: what is evaluated between the two uses may assign to a variable that the expression reads.
+        """
+        if isinstance(expr, ir.Const) or (is_repeatable(expr) and not others_between):
             return expr, expr
         local = self.local(name, expr.type)
         return ir.AssignExpr(local, expr, expr.type, expr.span), ir.Read(local, expr.type, expr.span)
@@ -329,10 +332,18 @@ class Frame:
                 return value
 
     def similar(self, name: str) -> str | None:
-        """A hint for a misspelt name."""
+        """A hint for a name that is not imported or misspelt."""
         import difflib  # start-up cost: only for an error
 
-        known = [*self.scope.bits, *self.function.__globals__]
+        import kdsl  # for its table of names: the package itself imports nothing
+        from kdsl.lang import math as device_math
+
+        public = [public for public, home in kdsl._HOME.items() if home.startswith("kdsl.lang")]
+        if name in public:
+            return f"from kdsl import {name}"
+        if name in device_math.__all__:
+            return f"from kdsl import math, and write math.{name}"
+        known = [*self.scope.bits, *self.function.__globals__, *public]
         close = difflib.get_close_matches(name, known, n=1)
         return f"did you mean `{close[0]}`?" if close else None
 
