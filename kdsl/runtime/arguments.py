@@ -129,7 +129,8 @@ def _host_problem(parameter: Parameter, array: np.ndarray[Any, Any]) -> Argument
     dtype = array.dtype
     conversion = f"pass {parameter.name}.astype({_spelled(parameter.element.numpy)})"
     got = f"NumPy array of {dtype}"
-    if isinstance(array, np.ma.MaskedArray):
+    # The class is asked first, because NumPy imports np.ma, which takes 50 ms, when it is first named.
+    if type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray):
         return parameter.error(ArgumentTypeError, "a masked array", f"pass {parameter.name}.filled(value) or {parameter.name}.data")
     if not dtype.isnative:
         return parameter.error(ArgumentTypeError, f"a {got} ({dtype.str}, not this machine's byte order)", conversion)
