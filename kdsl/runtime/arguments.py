@@ -14,7 +14,7 @@ from kdsl.backend import Backend
 from kdsl.lang.types import I32, U64, ArrayType, PointerType, ScalarType, Type
 from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, ExtentError
 from kdsl.runtime.interface import NotOnDeviceError, device_view
-from kdsl.runtime.memory import DeviceArray, contiguous_strides
+from kdsl.runtime.memory import DeviceArray, is_masked, contiguous_strides
 from kdsl.runtime.scalars import packable, shown
 
 
@@ -110,7 +110,7 @@ def _host_array(parameter: Parameter, array: np.ndarray[Any, Any]) -> ArrayArgum
         or array.ndim == 0
         or not (flags.writeable or not parameter.written)
         or not (flags.aligned or array.size == 0)
-        or isinstance(array, np.ma.MaskedArray)
+        or is_masked(array)
     ):
         raise _host_problem(parameter, array)
     strides = None
@@ -129,8 +129,7 @@ def _host_problem(parameter: Parameter, array: np.ndarray[Any, Any]) -> Argument
     dtype = array.dtype
     conversion = f"pass {parameter.name}.astype({_spelled(parameter.element.numpy)})"
     got = f"NumPy array of {dtype}"
-    # The class is asked first, because NumPy imports np.ma, which takes 50 ms, when it is first named.
-    if type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray):
+    if is_masked(array):
         return parameter.error(ArgumentTypeError, "a masked array", f"pass {parameter.name}.filled(value) or {parameter.name}.data")
     if not dtype.isnative:
         return parameter.error(ArgumentTypeError, f"a {got} ({dtype.str}, not this machine's byte order)", conversion)

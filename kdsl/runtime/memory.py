@@ -236,11 +236,18 @@ class DeviceArray:
         raise TypeError("a DeviceArray is not copied to the host unasked: use .to_host()")
 
 
+def is_masked(array: Any) -> bool:
+    """Whether it is a NumPy masked array. NumPy imports np.ma when it is first named, which takes 50 ms: only others than
+    plain arrays ask.
+    """
+    return type(array) is not np.ndarray and isinstance(array, np.ndarray) and isinstance(array, np.ma.MaskedArray)
+
+
 def to_device(array: Any, backend: Backend) -> DeviceArray:
     """A copy of a host array (or what NumPy makes of the value) in device memory, C-contiguous and of native byte
     order.
     """
-    if isinstance(array, np.ma.MaskedArray):
+    if is_masked(array):
         raise TypeError("a masked array has no device counterpart: pass array.filled(value) or array.data")
     host = np.asarray(array, order="C")
     type_ = scalar_type(host.dtype.newbyteorder("="))
