@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from kdsl.frontend.captures import has_attributes
+from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.values import (
     POISON,
@@ -24,6 +25,7 @@ from kdsl.frontend.values import (
 from kdsl.ir import nodes as ir
 from kdsl.lang.index import Registers
 from kdsl.lang.types import I32, Array, ArrayType, PointerType, Ptr, ScalarType, Space, TupleType
+from kdsl.source import Span
 
 
 def subscript(frame: Frame, node: ast.Subscript) -> Value:
@@ -107,16 +109,36 @@ def _tuple_element(frame: Frame, base: Value, node: ast.Subscript) -> Value:
     if not -len(types) <= index < len(types):
         return frame.error(node.slice, f"index {index} is out of range: the tuple has {_elements(len(types))}")
     if isinstance(base, Tuple):
-        return base.elements[index]
+        return _only(frame, base.elements, index, node)
+    index %= len(types)
     assert isinstance(base, Runtime)
     if isinstance(base.expr, ir.TupleExpr):
-        return Runtime(base.expr.elements[index])
-    index %= len(types)
+        return _only(frame, tuple(Runtime(e) for e in base.expr.elements), index, node)
     return Runtime(ir.TupleElement(base.expr, index, types[index], frame.span(node)))  # type: ignore[arg-type]
 
 
 def constant_int(value: Value) -> int | None:
     """The int that a value is known to be."""
+def _only(frame: Frame, parts: tuple[Value, ...], index: int, node: ast.Subscript) -> Value:
+    """The element at ``index``, of a tuple that is built for it: what the others do still happens."""
+    if not any(has_effects(part) for i, part in enumerate(parts) if i != index):
+        return parts[index]
+    whole = frame.runtime(Tuple(parts), node.value)
+    return parts[index] if whole is None else _element(whole, index, frame.span(node))
+
+
+def _element(whole: ir.Expr, index: int, span: Span) -> Runtime:
+    assert isinstance(whole.type, TupleType)
+    return Runtime(ir.TupleElement(whole, index, whole.type.elements[index], span))
+
+
+def as_int(frame: Frame, node: ast.expr) -> str:
+    """The hint for a float where an int is needed: `//` for a division, else a cast."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return f"divide with //: {frame.text(node.left)} // {frame.text(node.right)}"
+    return f"cast it: i32({frame.text(node)})"
+
+
     match value:
         case Weak(int(number)):
             return number

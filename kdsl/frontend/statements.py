@@ -11,8 +11,8 @@ from kdsl.frontend.loops import for_, while_
 from kdsl.frontend.meet import converted
 from kdsl.frontend.names import RETURN
 from kdsl.frontend.printing import constant_text
-from kdsl.frontend.syntax import LONGEST_CHAIN, refuse
-from kdsl.frontend.values import Lattice, Poison, Runtime, Static, Tuple
+from kdsl.frontend.syntax import LONGEST_CHAIN, RETURNED_VALUE, refuse
+from kdsl.frontend.values import Lattice, Poison, Runtime, Static, Tuple, Value, WeakChoice
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import VOID
 
@@ -95,14 +95,20 @@ def _expression(frame: Frame, node: ast.Expr) -> None:
     match value:
         case Poison() | Static(None):
             pass
-        case Runtime(expr):
-            frame.emit(ir.Evaluate(expr, frame.span(node)))
+        case _:
+            _evaluate(frame, value, node.value)
+
+
+def _evaluate(frame: Frame, value: Value, node: ast.expr) -> None:
+    """A value that nobody uses."""
+    match value:
+        case Runtime() | WeakChoice() | Static():
+            expr = frame.runtime(value, node)
+            if expr is not None:
+                frame.emit(ir.Evaluate(expr, frame.span(node)))
         case Tuple(parts):
             for part in parts:
-                if isinstance(part, Runtime):
-                    frame.emit(ir.Evaluate(part.expr, frame.span(node)))
-        case Static():
-            frame.runtime(value, node.value)
+                _evaluate(frame, part, node)
 
 
 def _if(frame: Frame, node: ast.If) -> None:

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from kdsl import Array, Ptr, atomic, f32, f64, grid, i32, kernel, local, shared, static_assert, static_range, u8
+from kdsl import (
+    Array,
+    CompileError,
+    Ptr,
+    atomic,
+    f32,
+    f64,
+    grid,
+    i32,
+    kernel,
+    local,
+    shared,
+    static_assert,
+    static_range,
+    u8,
+)
 
 from .harness import module_of, tree, variables
 
@@ -266,3 +281,31 @@ def test_grid_is_a_number_or_a_tuple(dimensions):
             x[i * j * l] = 1
 
     assert variables(k)["i"] == "i32"
+
+
+def test_what_is_not_wanted_of_a_tuple_still_happens():
+    @kernel
+    def k(x: Ptr[i32]):
+        x[0] = (atomic.add(x, 1, 2), 3)[1]
+        x[2] = (x[3], 4)[1]
+        (1 if atomic.add(x, 1, 5) > 0 else 2, (atomic.add(x, 1, 7), 8))
+        x[4] = divmod(-x[5], 6)[1]
+
+    text = tree(k)
+    for line in (
+        "x[0] = (atomic.add(&x[1], 2), 3)[1]",
+        "x[2] = 4",
+        "(1 if atomic.add(&x[1], 5) > 0 else 2)",
+        "atomic.add(&x[1], 7)",
+        "x[4] = ((operand: i32 := -x[5]) // 6, operand % 6)[1]",
+    ):
+        assert line in text.replace("    ", "").splitlines()
+
+
+def test_len_does_not_evaluate_a_tuple():
+    @kernel
+    def k(x: Ptr[i32]):
+        x[0] = len((atomic.add(x, 1, 2), 3))
+
+    with pytest.raises(CompileError, match="does not evaluate"):
+        module_of(k)

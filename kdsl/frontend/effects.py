@@ -1,0 +1,43 @@
+"""What may be left out where only another value is wanted."""
+
+from __future__ import annotations
+
+from kdsl.frontend.values import Runtime, Tuple, Value, WeakChoice
+from kdsl.ir import nodes as ir
+
+
+def has_effects(value: Value) -> bool:
+    """Whether evaluating a value does more than give it, so that it may not be left out."""
+    match value:
+        case Runtime(expr):
+            return not _is_pure(expr)
+        case Tuple(elements):
+            return any(has_effects(e) for e in elements)
+        case WeakChoice(test, then, orelse):
+            return not _is_pure(test) or has_effects(then) or has_effects(orelse)
+        case _:
+            return False
+
+
+def _is_pure(expr: ir.Expr) -> bool:
+    match expr:
+        case ir.Const() | ir.Read() | ir.SharedArray() | ir.LocalArray():
+            return True
+        case ir.Binary() | ir.Compare() | ir.Logical():
+            return _is_pure(expr.left) and _is_pure(expr.right)
+        case ir.Unary() | ir.Cast() | ir.Bitcast():
+            return _is_pure(expr.operand)
+        case ir.Conditional():
+            return _is_pure(expr.test) and _is_pure(expr.then) and _is_pure(expr.orelse)
+        case ir.TupleExpr():
+            return all(map(_is_pure, expr.elements))
+        case ir.TupleElement():
+            return _is_pure(expr.value)
+        case ir.Extent():
+            return _is_pure(expr.array)
+        case ir.Load():
+            return _is_pure(expr.address)
+        case ir.ElementAddress():
+            return all(map(_is_pure, (expr.base, *expr.indices)))
+        case _:
+            return False
