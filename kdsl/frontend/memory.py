@@ -79,6 +79,8 @@ def _is_tuple(value: Value) -> bool:
 def _static_hint(value: object) -> str | None:
     if type(value).__name__ in ("ndarray", "list", "dict", "DeviceArray"):
         return "pass it to the kernel as a parameter"
+    if isinstance(value, str):
+        return 'print() takes f-strings: f"{x}", f"{x:.3f}"'
     return None
 
 
@@ -108,17 +110,15 @@ def _tuple_element(frame: Frame, base: Value, node: ast.Subscript) -> Value:
         )
     if not -len(types) <= index < len(types):
         return frame.error(node.slice, f"index {index} is out of range: the tuple has {_elements(len(types))}")
+    index %= len(types)
     if isinstance(base, Tuple):
         return _only(frame, base.elements, index, node)
-    index %= len(types)
     assert isinstance(base, Runtime)
     if isinstance(base.expr, ir.TupleExpr):
         return _only(frame, tuple(Runtime(e) for e in base.expr.elements), index, node)
     return Runtime(ir.TupleElement(base.expr, index, types[index], frame.span(node)))  # type: ignore[arg-type]
 
 
-def constant_int(value: Value) -> int | None:
-    """The int that a value is known to be."""
 def _only(frame: Frame, parts: tuple[Value, ...], index: int, node: ast.Subscript) -> Value:
     """The element at ``index``, of a tuple that is built for it: what the others do still happens."""
     if not any(has_effects(part) for i, part in enumerate(parts) if i != index):
@@ -139,6 +139,8 @@ def as_int(frame: Frame, node: ast.expr) -> str:
     return f"cast it: i32({frame.text(node)})"
 
 
+def constant_int(value: Value) -> int | None:
+    """The int that a value is known to be."""
     match value:
         case Weak(int(number)):
             return number
@@ -237,7 +239,7 @@ def _index(
         return None
     if isinstance(expr.type, ScalarType) and expr.type.is_int:
         return expr
-    hint = f"cast it: i32({frame.text(node)})" if isinstance(expr.type, ScalarType) else None
+    hint = as_int(frame, node) if isinstance(expr.type, ScalarType) else None
     frame.error(node, f"an index is an int, and this is {describe(expr.type)}", hint)
     return None
 

@@ -93,7 +93,7 @@ def _expression(frame: Frame, node: ast.Expr) -> None:
     value = frame.value(node.value)
     frame.printed = None
     match value:
-        case Poison() | Static(None):
+        case Static(None):  # print() and the like have done their work
             pass
         case _:
             _evaluate(frame, value, node.value)
@@ -149,7 +149,7 @@ def _return(frame: Frame, node: ast.Return) -> None:
         frame.emit(ir.Return(None, frame.span(node)))
     elif frame.outermost:
         frame.value(node.value)
-        frame.error(node, "a kernel returns nothing", "store the value in an array")
+        frame.error(node, *RETURNED_VALUE)
     else:
         _return_value(frame, node, node.value, type)
     frame.bound = ALL
