@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -16,6 +14,7 @@ import llvmlite.binding as llvm
 
 import kdsl
 from benchmarks.report import Row
+from kdsl.files import load_file
 
 TARGET = "sm_90"
 REPETITIONS = 15
@@ -102,13 +101,7 @@ def kernel_in(folder: Path, module: str, source: str, name: str) -> Any:
     """The kernel that a fresh file defines."""
     path = folder / f"{module}.py"
     path.write_text(IMPORTS + source)
-    spec = importlib.util.spec_from_file_location(module, path)
-    assert spec is not None
-    assert spec.loader is not None
-    loaded = importlib.util.module_from_spec(spec)
-    sys.modules[module] = loaded
-    spec.loader.exec_module(loaded)
-    return getattr(loaded, name)
+    return getattr(load_file(path), name)
 
 
 def to_ptx(kernel: Any) -> str:

@@ -4,7 +4,8 @@
                                                         \\-> emulator
 
 lang        what a kernel author imports: types, and a typed stub for each intrinsic
-compiler    `kernel`, `compile`: from a function to a `Compilation`, and the device that runs it
+compiler    `kernel` and `compile`, and the device that runs kernels
+compilation one run of the pipeline, every stage kept: what `compile` gives and all views read
 source      places in a user's source, and `CompileError`
 frontend    Python's syntax tree to the typed tree
 ir          the typed tree
@@ -13,10 +14,12 @@ target      the architectures, and what each of them has
 emulator    runs PTX text without a GPU
 runtime     the CUDA driver, arrays in device memory, streams, launching
 backend     what a place that runs kernels offers: the driver and the emulator are two
+device      which device is current: a GPU where there is one, else the emulator
 host        arrays, streams and events on the current device
 module      several kernels in one module, and modules that other compilers made
 explorer    views of a compilation
-cli         the ``kdsl`` command
+cli         the ``kdsl`` command, with files (loading a user's), demo and doctor
+timeline    what took how long; tracing records the calls of the emulator in it
 
 Public names are loaded when they are first used: importing kdsl costs little beyond NumPy and calls nothing of CUDA.
 `kdsl.compile` and `kdsl.math` are not in ``__all__``, because they would hide Python's own in an ``import *``.

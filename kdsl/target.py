@@ -31,8 +31,6 @@ MINIMUM_PTX: dict[str, int] = {
     "sm_121a": 88,
 }
 KNOWN: tuple[str, ...] = tuple(MINIMUM_PTX)
-NEWEST_PTX = 90
-"""The newest PTX ISA version that LLVM 22 writes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import pytest
 
 import kdsl
 from kdsl.codegen.sass import find_tool
+from kdsl.files import kernels_of
 from kdsl.target import KNOWN
 from tests.examples.test_examples import SMALL, load
 
@@ -27,10 +28,7 @@ def test_ptxas_accepts_the_example(name: str, tmp_path: Path) -> None:
         pytest.skip("ptxas is not installed: pip install 'kdsl[tools]'")
     architectures = [a for a in KNOWN if a in known_to_ptxas(ptxas)]
     assert {"sm_75", "sm_80", "sm_90", "sm_100", "sm_120"} <= set(architectures)
-    example = load(name)
-    kernels = [value for value in vars(example).values() if isinstance(value, kdsl.Kernel)]
-    if name == "01_hello_constant":
-        kernels = list(example.kernels.kernels)
+    kernels = list(kernels_of(load(name)).values())
     assert kernels
     path = tmp_path / "example.ptx"
     for architecture in architectures:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from collections.abc import Iterator
+import struct
+import zlib
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import kdsl
+from kdsl.files import load_file
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
 # Sizes that no block size divides, so that guards and edges are part of it.
@@ -31,20 +30,7 @@ SMALL: dict[str, list[str]] = {
 
 
 def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"example_{name}", FOLDER / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(params=["emulator", pytest.param("cuda", marks=pytest.mark.gpu)])
-def device(request: pytest.FixtureRequest) -> Iterator[str]:
-    kdsl.set_device(request.param)
-    yield request.param
-    kdsl.set_device("emulator")
+    return load_file(FOLDER / f"{name}.py")
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +65,6 @@ def off_by_a_thousandth(result: Any) -> Any:
 def test_example_notices_a_wrong_element(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kdsl.set_device("emulator")
     example = load(name)
     reference = example.reference
     monkeypatch.setattr(example, "reference", lambda *arguments: off_by_a_thousandth(reference(*arguments)))
@@ -88,10 +73,6 @@ def test_example_notices_a_wrong_element(
 
 
 def test_mandelbrot_writes_a_png(tmp_path: Path) -> None:
-    import struct
-    import zlib
-
-    kdsl.set_device("emulator")
     assert load("08_mandelbrot").main(["--width", "48", "--limit", "30", str(tmp_path / "set.png")]) == 0
     data = (tmp_path / "set.png").read_bytes()
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
