@@ -37,7 +37,7 @@ def reachable(f: ir.Function, module: ir.Module) -> Iterator[tuple[ir.Function, 
 
 
 def check_shared_memory(kernel: ir.Function, module: ir.Module) -> None:
-    """CompileError at the static shared array that passes what a block may have."""
+    """CompileError at the static shared array that passes what a block may have, with each aligned as in memory."""
     total = 0
     seen: set[tuple[str, int]] = set()
     for f, e in reachable(kernel, module):
@@ -53,7 +53,7 @@ def check_shared_memory(kernel: ir.Function, module: ir.Module) -> None:
                 e.span,
                 f"the shared arrays of `{kernel.source_name}` need {total} bytes with this one; a block has at most "
                 f"{STATIC_SHARED_LIMIT} (48 KB) of static shared memory",
-                "use shared.dynamic for the large array, and give its size at the launch",
+                "use smaller shapes, or smaller elements",
             )
 
 

@@ -122,4 +122,4 @@ def test_shared_memory_past_48_kb_is_refused_at_the_array_that_passes_it() -> No
         ptx_of(kernel(4100))
     (diagnostic,) = caught.value.diagnostics
     assert diagnostic.span.line == 3
-    assert "shared.dynamic" in (diagnostic.hint or "")
+    assert diagnostic.hint == "use smaller shapes, or smaller elements"
