@@ -51,7 +51,9 @@ def test_text_is_not_computed():
         print("a" + "b")  # error: the string 'a' is not a number: `+` takes numbers
         print("a" * n)  # error: the string 'a' is not a number: `*` takes numbers
         print("%d" % n)  # error: the string '%d' is not a number: `%` takes numbers
+        #   # hint: print() takes f-strings: f"{x}", f"{x:.3f}"
         print("{}".format(n))  # error: the string '{}' has no attributes in a kernel
+        #   # hint: print() takes f-strings: f"{x}", f"{x:.3f}"
 
     check_errors(k)
 
