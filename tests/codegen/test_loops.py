@@ -10,7 +10,7 @@ import pytest
 from kdsl.backend import Backend
 from kdsl.ir import nodes as ir
 from kdsl.lang.index import block_dim, grid, gridsize, thread_idx
-from kdsl.lang.types import F32, I32, I64, U32, U64, ScalarType
+from kdsl.lang.types import F32, I8, I16, I32, I64, U8, U32, U64, ScalarType
 
 from . import trees as t
 from .compile import ptx_of
@@ -70,12 +70,12 @@ def python(start: int, stop: int, step: int, s: ScalarType) -> tuple[int, int, i
     return count, last, total, 1
 
 
-@pytest.mark.parametrize("s", [I32, U32, I64, U64])
+@pytest.mark.parametrize("s", [I8, U8, I16, I32, U32, I64, U64])
 def test_a_range_runs_as_python_s_does(s: ScalarType, backend: Backend) -> None:
     run_lanes(backend, s, None, list(itertools.product(bounds_of(s), bounds_of(s), steps_of(s))))
 
 
-@pytest.mark.parametrize("s", [I32, U32, I64, U64])
+@pytest.mark.parametrize("s", [I8, U8, I16, I32, U32, I64, U64])
 def test_a_range_with_a_constant_step(s: ScalarType, backend: Backend) -> None:
     for step in steps_of(s):
         run_lanes(backend, s, step, list(itertools.product(bounds_of(s), bounds_of(s), [step])))
