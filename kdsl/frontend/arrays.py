@@ -32,7 +32,7 @@ def shared_array(frame: Frame, node: ast.Call) -> Value:
         return frame.error(
             node,
             f"the kernel's shared arrays take {total} bytes with this one, and a block has {SHARED_BYTES}",
-            "shared.dynamic takes more, once the launch says how much; or use a smaller shape",
+            "use a smaller shape, or smaller elements",
         )
     return value
 

@@ -9,7 +9,7 @@ from kdsl.frontend.arguments import positional
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import settled
-from kdsl.frontend.memory import constant_int, elements, extent
+from kdsl.frontend.memory import as_int, constant_int, elements, extent
 from kdsl.frontend.operators import binary, is_operand, unary
 from kdsl.frontend.printing import constant_text
 from kdsl.frontend.values import (

@@ -133,7 +133,13 @@ def is_operand(frame: Frame, value: Value, node: ast.expr, what: str) -> bool:
     if is_weak_value(value) or scalar_type(value) is not None:
         return True
     if isinstance(value, Static):
-        frame.error(node, f"{describe_object(value.object, frame.text(node))} is not a number: {what} takes numbers")
+        hint = (
+            'print() takes f-strings: f"{x}", f"{x:.3f}"'
+            if isinstance(value.object, str) and what in ("`%`", "`+`")
+            else None
+        )
+        message = f"{describe_object(value.object, frame.text(node))} is not a number: {what} takes numbers"
+        frame.error(node, message, hint)
     elif isinstance(value, Range):
         frame.error(node, "a range is only for a `for` loop")
     elif isinstance(value, Runtime) and isinstance(value.type, PointerType):

@@ -35,6 +35,16 @@ def wrapped(x):
     return x
 
 
+def test_names_that_are_not_imported():
+    @kernel
+    def k(x: Ptr[f32]):
+        x[lane_id()] = 1.0  # error: `lane_id` is not defined # hint: from kdsl import lane_id
+        x[0] = sqrt(x[1])  # error: `sqrt` is not defined # hint: from kdsl import math, and write math.sqrt
+        synchthreads()  # error: `synchthreads` is not defined # hint: did you mean `sync_threads`?
+
+    check_errors(k)
+
+
 def wrong(x):
     return x + missing  # error: `missing` is not defined
 

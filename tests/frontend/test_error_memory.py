@@ -15,6 +15,7 @@ def test_indices():
     @kernel
     def k(x: Ptr[f32], a: Array[f32, 2], v: Array[f32, 1], n: i32):
         x[n > 0] = 1  # error: an index is an int, and this is bool # hint: cast it: i32(n > 0)
+        x[n / 2] = 1  # error: an index is an int, and this is f32 # hint: divide with //: n // 2
         x[0.5] = 1  # error: an index is an int, and this is f32
         x[0, 1] = 1  # error: `x` has 1 dimension, and this is 2 indices # hint: write x[i]
         a[0] = 1  # error: `a` has 2 dimensions, and this is 1 index # hint: write a[i, j]
