@@ -14,7 +14,7 @@ from kdsl.backend import Backend
 from kdsl.lang.types import I32, U64, ArrayType, PointerType, ScalarType, Type
 from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, ExtentError
 from kdsl.runtime.interface import NotOnDeviceError, device_view
-from kdsl.runtime.memory import DeviceArray, is_masked, contiguous_strides
+from kdsl.runtime.memory import DeviceArray, contiguous_strides, is_masked
 from kdsl.runtime.scalars import packable, shown
 
 
@@ -127,22 +127,23 @@ def _host_array(parameter: Parameter, array: np.ndarray[Any, Any]) -> ArrayArgum
 def _host_problem(parameter: Parameter, array: np.ndarray[Any, Any]) -> ArgumentError:
     """What is wrong with a NumPy array that does not fit."""
     dtype = array.dtype
-    conversion = f"pass {parameter.name}.astype({_spelled(parameter.element.numpy)})"
+    name = parameter.name
+    conversion = f"pass {name}.astype({_spelled(parameter.element.numpy)})"
     got = f"NumPy array of {dtype}"
     if is_masked(array):
-        return parameter.error(ArgumentTypeError, "a masked array", f"pass {parameter.name}.filled(value) or {parameter.name}.data")
+        return parameter.error(ArgumentTypeError, "a masked array", f"pass {name}.filled(value) or {name}.data")
     if not dtype.isnative:
         return parameter.error(ArgumentTypeError, f"a {got} ({dtype.str}, not this machine's byte order)", conversion)
     if dtype != parameter.element.numpy:
         return parameter.error(ArgumentTypeError, f"a {got}", conversion)
     if array.ndim == 0:
-        return parameter.error(ArgumentTypeError, f"a {got} with no dimensions", f"pass {parameter.name}.reshape(1)")
+        return parameter.error(ArgumentTypeError, f"a {got} with no dimensions", f"pass {name}.reshape(1)")
     if parameter.written and not array.flags.writeable:
         return parameter.error(
-            ArgumentValueError, f"a read-only {got}, which the kernel may write", f"pass {parameter.name}.copy() and use the copy"
+            ArgumentValueError, f"a read-only {got}, which the kernel may write", f"pass {name}.copy() and use the copy"
         )
     where = f"at an address that is no multiple of {dtype.alignment}"
-    return parameter.error(ArgumentValueError, f"a misaligned {got} ({where})", f"pass {parameter.name}.copy()")
+    return parameter.error(ArgumentValueError, f"a misaligned {got} ({where})", f"pass {name}.copy()")
 
 
 def _foreign(parameter: Parameter, value: Any, backend: Backend) -> ArrayArgument:
@@ -158,7 +159,8 @@ def _foreign(parameter: Parameter, value: Any, backend: Backend) -> ArrayArgumen
             f"a CUDA array ({shown(value)})",
             f"the {backend.name} takes NumPy arrays and its own DeviceArrays: copy it to the host first",
         )
-    _check_dtype(parameter, view.type, f"{shown(value)} of {view.dtype}", fix=f"{parameter.name}.astype" if view.type else "")
+    fix = f"{parameter.name}.astype" if view.type else ""
+    _check_dtype(parameter, view.type, f"{shown(value)} of {view.dtype}", fix)
     if parameter.written and view.readonly:
         raise parameter.error(
             ArgumentValueError, f"a read-only {shown(value)}, which the kernel may write", "pass a copy"
@@ -212,9 +214,8 @@ def _check_layout(parameter: Parameter, found: ArrayArgument) -> None:
             f"pass {parameter.name}.reshape(-1)" if type_.ndim == 1 else f"reshape it to {type_.ndim} dimensions",
         )
     if found.strides is not None and not strided and not _is_contiguous(found.shape, found.strides):
-        raise _not_contiguous(
-            parameter, found.shape, f"np.ascontiguousarray({parameter.name})" if found.host is not None else "a contiguous copy"
-        )
+        copy = f"np.ascontiguousarray({parameter.name})" if found.host is not None else "a contiguous copy"
+        raise _not_contiguous(parameter, found.shape, copy)
     if isinstance(type_, ArrayType) and (type_.index or I32).bits == 32:
         _check_narrow(parameter, found)
 

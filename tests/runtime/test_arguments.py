@@ -59,7 +59,7 @@ ARRAYS: list[tuple[Any, type[Exception], str]] = [
     (b"1234", ArgumentTypeError, "bytes b'1234'; pass a NumPy array"),
     (bytearray(16), ArgumentTypeError, "bytearray; pass a NumPy array"),
     (UserList([1.0]), ArgumentTypeError, "collections.UserList; pass a NumPy array"),
-    (Frame(), ArgumentTypeError, "x.to_numpy(dtype=np.float32)"),
+    (Frame(), ArgumentTypeError, "pass a.to_numpy(dtype=np.float32)"),
     (CudaArray(), ArgumentTypeError, "copy it to the host first"),
 ]  # fmt: skip
 
@@ -73,6 +73,14 @@ def test_refused_arrays(backend: Any, value: Any, error: type[Exception], text: 
     assert message.startswith(TAKES_PTR) and text in message
     assert isinstance(caught.value, ArgumentError) and isinstance(caught.value, (TypeError, ValueError))
     assert backend.calls == []
+
+
+def test_the_fix_names_the_parameter(backend: Any) -> None:
+    run = Launcher("k", (("a", PTR), ("b", PTR)), backend, None).bind(LaunchConfig(1, 32))
+    with pytest.raises(ArgumentTypeError, match=r"argument `b` .* float64; pass b\.astype\(np\.float32\)"):
+        run(np.zeros(4, np.float32), np.zeros(4))
+    with pytest.raises(ArgumentValueError, match=r"argument `b` .* pass np\.ascontiguousarray\(b\)"):
+        run(np.zeros(4, np.float32), np.zeros(4, np.float32)[::2])
 
 
 def test_the_last_argument_is_checked_before_the_first_is_copied(backend: Any) -> None:
