@@ -14,6 +14,7 @@ from typing import Any
 
 from kdsl.compiler import Kernel
 from kdsl.module import KernelModule
+from kdsl.source import CompileError
 
 
 class FileError(Exception):
@@ -40,6 +41,9 @@ def load_file(path: Path) -> ModuleType:
         exec(code, module.__dict__)
     except SystemExit as error:
         raise FileError(f"{path}: exited with {error.code!r} while it was imported") from None
+    except CompileError as error:
+        advice = 'put what launches kernels below if __name__ == "__main__":'
+        raise FileError(f"{error}\n{path}: this came from a launch while the file was imported; {advice}") from None
     # Whatever a user's file raises is the user's to read: their traceback, without our frames.
     except Exception as error:
         raise FileError(f"{path}: importing it failed\n{user_traceback(error, path)}") from None

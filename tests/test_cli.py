@@ -142,6 +142,15 @@ def test_file_that_does_not_parse(tmp_path: Path) -> None:
         assert "Traceback" not in result.output
 
 
+def test_error_of_a_launch_while_the_file_is_imported_is_shown_without_a_traceback(tmp_path: Path) -> None:
+    path = written(tmp_path, BAD + "import numpy as np\nbad[1, 1](np.zeros(1, np.float32), 0)\n")
+    result = call("check", path)
+    assert result.exit_code == 1
+    assert "error: `missing` is not defined" in result.stderr
+    assert 'put what launches kernels below if __name__ == "__main__":' in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 def test_file_that_fails_to_import(tmp_path: Path) -> None:
     result = call("check", written(tmp_path, "import nothing_of_that_name\n"))
     assert result.exit_code == 1
