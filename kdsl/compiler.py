@@ -284,7 +284,7 @@ def compile(
     decorators said. CompileError holds every mistake; ValueError for an unknown architecture or two kernels of one
     name, TypeError for a signature that does not fit or an unknown option.
     """
-    kernels = [kernel] if isinstance(kernel, Kernel) else list(kernel)
+    kernels: list[Any] = list(kernel) if isinstance(kernel, Sequence) else [kernel]
     for k in kernels:
         if not isinstance(k, Kernel):
             raise TypeError(f"compile() takes kernels, got {k!r}; decorate it with @kernel first")

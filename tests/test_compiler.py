@@ -75,6 +75,12 @@ def test_unknown_architecture_lists_the_known() -> None:
         kdsl.compile(scale, target="sm_999")
 
 
+@pytest.mark.parametrize("given", [print, len, 3, lambda x: x])
+def test_compile_takes_kernels_only(given: Any) -> None:
+    with pytest.raises(TypeError, match="takes kernels"):
+        kdsl.compile(given, target="sm_90")
+
+
 def test_rebinding_a_captured_name_recompiles(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
     x = np.ones(4, np.float32)
     configured = scale[1, 4]
