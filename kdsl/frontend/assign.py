@@ -49,6 +49,10 @@ def kept(frame: Frame, value: Value, node: ast.expr) -> Value:
     match value:
         case Runtime(ir.Const()):
             return value
+        case Runtime(ir.Read(local)) if (
+            local.name not in frame.scope.bindings and frame.locals.get(local.name) is local
+        ):
+            return value  # a parameter that is never assigned to
         case Runtime(expr) if expr.type != VOID:
             local = frame.local("value", expr.type)
             frame.emit(ir.Assign(local, expr, frame.span(node)))

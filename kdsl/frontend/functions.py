@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import FunctionType
 
 from kdsl.frontend.definitions import Arguments, Callee, Definition, arguments, definition
+from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import ALL, Frame, NestedFunction, unknown
 from kdsl.frontend.infer import infer
 from kdsl.frontend.meet import converted
@@ -26,7 +27,7 @@ from kdsl.frontend.values import (
 )
 from kdsl.frontend.written import written_parameters
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import VOID, ArrayType, PointerType, Type
+from kdsl.lang.types import VOID, ArrayType, PointerType, TupleType, Type
 
 
 @dataclass
@@ -72,11 +73,7 @@ def _result(frame: Frame, instance: Instance, given: Arguments, node: ast.Call) 
     if instance.failed and type == VOID:
         # What it would have returned may be what is wrong with it.
         return POISON
-    passed: list[ir.Expr] = []
-    for name in instance.parameters:
-        expr = given[name][0]
-        assert isinstance(expr, Runtime)
-        passed.append(expr.expr)
+    passed = _passed(frame, instance, given, node)
     for owner, name in instance.captured:
         value = frame.read_captured(owner, name, node)
         if not isinstance(value, Runtime):
@@ -84,6 +81,23 @@ def _result(frame: Frame, instance: Instance, given: Arguments, node: ast.Call) 
         passed.append(value.expr)
     assert instance.built is not None
     return Runtime(ir.Call(instance.built.name, tuple(passed), type, frame.span(node)))  # type: ignore[arg-type]
+
+
+def _passed(frame: Frame, instance: Instance, given: Arguments, node: ast.Call) -> list[ir.Expr]:
+    """What is passed at run time, in the order of the parameters, but evaluated in the order of the call."""
+    values = {name: given[name][0] for name in instance.parameters}
+    exprs = {name: value.expr for name, value in values.items() if isinstance(value, Runtime)}
+    named = [k.arg for k in node.keywords if k.arg in exprs]
+    order = [n for n in exprs if n not in named] + [n for n in named if n is not None]
+    if order == list(exprs) or not any(has_effects(v) for v in values.values()):
+        return list(exprs.values())
+    span = frame.span(node)
+    kept = {name: frame.local(name, exprs[name].type) for name in order}
+    evaluated = tuple(ir.AssignExpr(kept[n], exprs[n], exprs[n].type, span) for n in order)
+    whole = ir.TupleExpr(evaluated, TupleType(tuple(e.type for e in evaluated)), span)
+    first, *others = exprs
+    opening = ir.TupleElement(whole, order.index(first), exprs[first].type, span)
+    return [opening, *(ir.Read(kept[n], exprs[n].type, span) for n in others)]
 
 
 def _instance(frame: Frame, callee: Callee, made: Definition, given: Arguments) -> Instance:

@@ -191,3 +191,29 @@ def test_a_chain_of_calls(n):
 
     module = module_of(define(source, "k", Ptr=Ptr, f32=f32))
     assert len(module.functions) == n
+
+
+def subtract(a, b):
+    return a - b
+
+
+def test_arguments_are_evaluated_in_the_order_of_the_call():
+    @kernel
+    def k(x: Ptr[i32], n: i32):
+        x[0] = subtract(b=kdsl.atomic.add(x, 1, 1), a=kdsl.atomic.add(x, 2, 1))
+        x[1] = subtract(b=n, a=x[0])
+
+    first, second = tree(k).splitlines()[:2]
+    assert first.strip() == (
+        "x[0] = subtract(((b: i32 := atomic.add(&x[1], 1)), (a: i32 := atomic.add(&x[2], 1)))[1], b)"
+    )
+    assert second.strip() == "x[1] = subtract(x[0], n)"
+
+
+def test_pointers_in_a_loop_over_a_tuple_stay_the_parameters():
+    @kernel
+    def k(x: Ptr[f32], y: Ptr[f32], z: Ptr[f32]):
+        for p in (x, y):
+            z[0] = p[1]
+
+    assert written(k) == {"z"}
