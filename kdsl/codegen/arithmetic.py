@@ -11,7 +11,7 @@ from kdsl.codegen.context import Context
 from kdsl.codegen.division import float_floor_divide, float_modulo, floor_divide, modulo
 from kdsl.codegen.power import float_power, int_power
 from kdsl.codegen.ranges import Interval
-from kdsl.codegen.types import I1, I32, constant, llvm_type
+from kdsl.codegen.types import I1, I32, constant
 from kdsl.ir.nodes import BinaryOp, CompareOp, UnaryOp
 from kdsl.lang.types import F64, Kind, ScalarType
 
@@ -161,8 +161,3 @@ def compare(
     if t is not None and t.is_signed:
         return builder.icmp_signed(op.value, left, right)
     return builder.icmp_unsigned(op.value, left, right)
-
-
-def zero(t: ScalarType) -> llvm.Constant:
-    """The zero of a scalar type."""
-    return llvm.Constant(llvm_type(t), 0.0 if t.is_float else 0)
