@@ -99,6 +99,15 @@ def test_show_all_and_sass() -> None:
     assert "LDG" in output
 
 
+def test_show_all_says_what_a_missing_tool_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kdsl.codegen.sass.find_tool", lambda name: None)
+    result = call("show", VADD, "--stage", "all")
+    assert result.exit_code == 0
+    assert ".entry vadd" in result.output
+    assert "==== sass\nptxas was not found: pip install" in result.output
+    assert call("show", VADD, "--stage", "sass").exit_code == 1
+
+
 def test_show_passes_over_kernels_without_annotations(tmp_path: Path) -> None:
     result = call("show", written(tmp_path, BARE + GOOD[len(HEADER) :]))
     assert result.exit_code == 0

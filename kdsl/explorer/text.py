@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kdsl.codegen.sass import ToolMissing
 from kdsl.compilation import Compilation
 from kdsl.ir.show import show
 
@@ -44,8 +45,17 @@ STAGES: dict[str, Callable[[Compilation], str]] = {
 
 
 def render(compilation: Compilation, stage: str, colour: Callable[[str, str], str] | None = None) -> str:
-    """One stage's text; ``all`` is every stage under a heading. ``colour`` gets each text and its stage's name."""
+    """One stage's text; ``all`` is every stage under a heading, and what lacks where a tool for one is missing.
+    ``colour`` gets each text and its stage's name.
+    """
     if stage == "all":
-        return "\n\n".join(f"==== {name}\n{render(compilation, name, colour)}" for name in STAGES)
+        return "\n\n".join(f"==== {name}\n{_rendered(compilation, name, colour)}" for name in STAGES)
     text = STAGES[stage](compilation).rstrip()
     return colour(text, stage) if colour else text
+
+
+def _rendered(compilation: Compilation, stage: str, colour: Callable[[str, str], str] | None) -> str:
+    try:
+        return render(compilation, stage, colour)
+    except ToolMissing as error:
+        return str(error)
