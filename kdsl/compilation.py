@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kdsl.ir import nodes as ir
 
 
-@dataclass
+@dataclass(repr=False)
 class Compilation:
     """The stages of one or more kernels that share a PTX module. A stage is computed when it is first read.
 
@@ -34,7 +34,10 @@ class Compilation:
     target: Target
     captured: tuple[Captured, ...]
     functions: tuple[FunctionType, ...]
-    timeline: Timeline = field(default_factory=Timeline, repr=False)
+    timeline: Timeline = field(default_factory=Timeline)
+
+    def __repr__(self) -> str:
+        return f"<Compilation of {', '.join(self.kernels)} for {self.target.name}>"
 
     @cached_property
     def source(self) -> str:

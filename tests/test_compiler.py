@@ -75,6 +75,12 @@ def test_unknown_architecture_lists_the_known() -> None:
         kdsl.compile(scale, target="sm_999")
 
 
+def test_a_compilation_prints_shortly_and_its_tree_as_text() -> None:
+    compilation = kdsl.compile(scale, target="sm_90")
+    assert repr(compilation) == "<Compilation of scale for sm_90>"
+    assert str(compilation.tree).startswith("kernel scale(")
+
+
 @pytest.mark.parametrize("given", [print, len, 3, lambda x: x])
 def test_compile_takes_kernels_only(given: Any) -> None:
     with pytest.raises(TypeError, match="takes kernels"):

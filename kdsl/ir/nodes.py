@@ -393,3 +393,8 @@ class Module:
 
     kernels: tuple[Function, ...]
     functions: tuple[Function, ...] = ()
+
+    def __str__(self) -> str:
+        from kdsl.ir.show import show  # it imports the nodes
+
+        return show(self)
