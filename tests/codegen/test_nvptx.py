@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from llvmlite import binding
 
@@ -123,3 +125,11 @@ def test_shared_memory_past_48_kb_is_refused_at_the_array_that_passes_it() -> No
     (diagnostic,) = caught.value.diagnostics
     assert diagnostic.span.line == 3
     assert diagnostic.hint == "use smaller shapes, or smaller elements"
+
+
+def test_threads_compile_at_the_same_time() -> None:
+    made = [(kernel, arch) for arch in ("sm_75", "sm_90", "sm_120") for kernel in (vadd(), grid_stride())]
+    alone = [ptx_of(kernel, arch=arch) for kernel, arch in made]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda job: ptx_of(job[0], arch=job[1]), made * 8))
+    assert together == alone * 8
