@@ -241,3 +241,20 @@ def test_show_of_a_kernel_with_unusable_parameters_is_an_error(tmp_path: Path) -
     result = call("show", written(tmp_path, HEADER + "@kernel\ndef k(n: i32, *rest) -> None:\n    pass\n"))
     assert result.exit_code == 1
     assert "`k` takes *args or **kwargs" in result.output
+
+
+def readme_commands() -> list[str]:
+    lines = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8").splitlines()
+    return [line.partition("#")[0].strip() for line in lines if line.startswith("kdsl ")]
+
+
+def test_the_readme_shows_commands() -> None:
+    assert {command.split()[1] for command in readme_commands()} == {"show", "run", "check", "doctor"}
+
+
+@pytest.mark.parametrize("command", readme_commands())
+def test_command_of_the_readme(command: str) -> None:
+    script = f'kdsl() {{ "{sys.executable}" -m kdsl.cli "$@"; }}\n{command}'
+    done = subprocess.run(["bash", "-c", script], cwd=EXAMPLES.parent, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert ("timeline" in done.stderr) is ("--trace" in command)
