@@ -32,14 +32,11 @@ class Devices:
         return self._current
 
     def current(self, preference: str | None) -> Backend:
-        """The current device; the first call chooses it: ``preference``, else a GPU, else the emulator, said once on
-        stderr.
-        """
-        if self._current is None:
-            with self._lock:
-                if self._current is None:
-                    self._current = self._start(preference) if preference else self._find()
-        return self._current
+        """The current device. The first call chooses: ``preference``, else a GPU, else the emulator, said on stderr."""
+        with self._lock:
+            if self._current is None:
+                self._current = self._start(preference) if preference else self._find()
+            return self._current
 
     def select(self, name: str) -> Backend:
         """Make ``cuda``, ``cuda:N`` or ``emulator`` current."""

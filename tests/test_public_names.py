@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import kdsl
 
 
@@ -34,9 +36,5 @@ def test_importing_loads_no_compiler_and_no_driver() -> None:
 
 
 def test_misspelt_name_is_an_attribute_error() -> None:
-    try:
+    with pytest.raises(AttributeError, match="sync_thread"):
         kdsl.sync_thread
-    except AttributeError as error:
-        assert "sync_thread" in str(error)
-    else:
-        raise AssertionError
