@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import tokenize
+from dataclasses import replace
 
 from kdsl.frontend import convert
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, converted
 from kdsl.frontend.memory import element_address, elements
+from kdsl.frontend.names import mangle
 from kdsl.frontend.operators import BINARY, binary
 from kdsl.frontend.syntax import ATTRIBUTE_TARGET, MATRIX_PRODUCT
 from kdsl.frontend.values import (
@@ -40,6 +42,10 @@ def assign(frame: Frame, node: ast.Assign) -> None:
     value = frame.value(node.value)
     if len(node.targets) > 1:
         value = kept(frame, value, node.value)
+    match value, node.targets:
+        case Runtime(ir.SharedArray() | ir.LocalArray() as array), [ast.Name(id=name)]:
+            # In PTX the array is called as the variable that holds it.
+            value = Runtime(replace(array, name=mangle(name)))
     for target in node.targets:
         store(frame, target, value, node.value, node)
 

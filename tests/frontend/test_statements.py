@@ -309,3 +309,14 @@ def test_len_does_not_evaluate_a_tuple():
 
     with pytest.raises(CompileError, match="does not evaluate"):
         module_of(k)
+
+
+def test_arrays_are_called_as_the_variable_that_holds_them():
+    @kernel
+    def k(x: Ptr[f32]):
+        tile = shared.array(4, f32)
+        ß = local.array(2, f32)
+        x[0] = tile[0] + ß[1]
+
+    (function,) = module_of(k).kernels
+    assert [s.value.name for s in function.body[:2]] == ["tile", "_udf_"]
