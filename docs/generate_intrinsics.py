@@ -20,6 +20,7 @@ SECTIONS = {
     "Indices": "index",
     "Barriers and fences": "synchronization",
     "Warp operations": "warp",
+    "Warp matches and reductions": "collective",
     "Atomics": "atomic",
     "Shared and local arrays": "memory",
     "Bits": "casts",

@@ -41,7 +41,33 @@ if TYPE_CHECKING:
     from kdsl.lang import atomic
     from kdsl.lang import math as math
     from kdsl.lang.casts import bitcast
-    from kdsl.lang.index import block_dim, block_idx, grid, grid_dim, gridsize, lane_id, thread_idx, warp_id, warp_size
+    from kdsl.lang.collective import (
+        elect_sync,
+        match_all_sync,
+        match_any_sync,
+        reduce_add_sync,
+        reduce_and_sync,
+        reduce_max_sync,
+        reduce_min_sync,
+        reduce_or_sync,
+        reduce_xor_sync,
+    )
+    from kdsl.lang.index import (
+        block_dim,
+        block_idx,
+        grid,
+        grid_dim,
+        gridsize,
+        lane_id,
+        lanemask_eq,
+        lanemask_ge,
+        lanemask_gt,
+        lanemask_le,
+        lanemask_lt,
+        thread_idx,
+        warp_id,
+        warp_size,
+    )
     from kdsl.lang.math import fast, fma, rsqrt
     from kdsl.lang.memory import local, shared
     from kdsl.lang.static import static_assert, static_range
@@ -74,11 +100,18 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "kdsl.lang.types": "i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 Ptr Array",
-    "kdsl.lang.index": "thread_idx block_idx block_dim grid_dim grid gridsize lane_id warp_id warp_size",
+    "kdsl.lang.index": (
+        "thread_idx block_idx block_dim grid_dim grid gridsize lane_id warp_id warp_size "
+        "lanemask_eq lanemask_lt lanemask_le lanemask_gt lanemask_ge"
+    ),
     "kdsl.lang.synchronization": (
         "FULL_MASK sync_threads sync_threads_count sync_threads_and sync_threads_or sync_warp fence"
     ),
     "kdsl.lang.warp": "shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync all_sync any_sync ballot_sync active_mask",
+    "kdsl.lang.collective": (
+        "match_any_sync match_all_sync elect_sync reduce_add_sync reduce_min_sync reduce_max_sync "
+        "reduce_and_sync reduce_or_sync reduce_xor_sync"
+    ),
     "kdsl.lang.memory": "shared local",
     "kdsl.lang.static": "static_assert static_range",
     "kdsl.lang.casts": "bitcast",
@@ -148,6 +181,7 @@ __all__ = [
     "block_idx",
     "cuda_module",
     "current_device",
+    "elect_sync",
     "empty",
     "f16",
     "f32",
@@ -164,8 +198,21 @@ __all__ = [
     "i64",
     "kernel",
     "lane_id",
+    "lanemask_eq",
+    "lanemask_ge",
+    "lanemask_gt",
+    "lanemask_le",
+    "lanemask_lt",
     "load_module",
     "local",
+    "match_all_sync",
+    "match_any_sync",
+    "reduce_add_sync",
+    "reduce_and_sync",
+    "reduce_max_sync",
+    "reduce_min_sync",
+    "reduce_or_sync",
+    "reduce_xor_sync",
     "rsqrt",
     "set_device",
     "shared",

@@ -1,6 +1,6 @@
 """Calls of intrinsics: one LLVM intrinsic or libdevice function as the stub's table row says, or a small function.
 
-Those small functions are in `intrinsics_index`, `intrinsics_warp`, `intrinsics_bits` and here; `_EMITTERS` lists them.
+Those small functions are in the files ``intrinsics_*``; `_EMITTERS` lists them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from llvmlite import ir as llvm
 from kdsl.codegen import libdevice
 from kdsl.codegen.context import Context
 from kdsl.codegen.intrinsics_bits import BITS
+from kdsl.codegen.intrinsics_collective import COLLECTIVE
 from kdsl.codegen.intrinsics_index import INDEX
 from kdsl.codegen.intrinsics_warp import WARP
 from kdsl.codegen.types import I1, I32, VOID, pointer
@@ -22,7 +23,7 @@ from kdsl.lang.types import ScalarType, Space, TupleType, Type
 from kdsl.source import CompileError
 
 Emitter = Callable[[Context, ir.IntrinsicCall, Sequence[llvm.Value]], Any]
-_EMITTERS: Mapping[str, Emitter] = {**INDEX, **WARP, **BITS}
+_EMITTERS: Mapping[str, Emitter] = {**INDEX, **WARP, **COLLECTIVE, **BITS}
 
 # What a libdevice function becomes may be newer than the oldest PTX of an architecture that has it.
 _PTX_VERSIONS = {"__nv_fast_tanhf": 70}

@@ -22,18 +22,19 @@ def _shuffle(context: Context, call: ir.IntrinsicCall, arguments: Sequence[llvm.
     mode = _MODES[call.intrinsic.name]
     mask, value, lane, width = arguments
     control = _control(context.builder, mode, width)
-    bits = _bits(context.builder, call.type, value)
+    bits = bits_of(context.builder, call.type, value)
     if call.type.bits < 64:
-        return _value(context, call.type, _move(context, mode, mask, bits, lane, control))
+        return _value(context, call.type, move(context, mode, mask, bits, lane, control))
     # As a vector, which PTX takes apart and puts together with one `mov.b64` each.
     halves: Any = context.builder.bitcast(bits, llvm.VectorType(I32, 2))
     for index in llvm.Constant(I32, 0), llvm.Constant(I32, 1):
-        half = _move(context, mode, mask, context.builder.extract_element(halves, index), lane, control)
+        half = move(context, mode, mask, context.builder.extract_element(halves, index), lane, control)
         halves = context.builder.insert_element(halves, half, index)
     return _value(context, call.type, context.builder.bitcast(halves, I64))
 
 
-def _move(context: Context, mode: str, mask: Any, bits: Any, lane: Any, control: Any) -> Any:
+def move(context: Context, mode: str, mask: Any, bits: Any, lane: Any, control: Any) -> Any:
+    """One shuffle of 32 bits in PTX's ``mode``: idx, up, down or bfly."""
     return context.call(f"llvm.nvvm.shfl.sync.{mode}.i32", I32, [mask, bits, lane, control], convergent=True)
 
 
@@ -53,7 +54,7 @@ def _check_width(call: ir.IntrinsicCall) -> None:
         raise CompileError.at(width.span, message)
 
 
-def _bits(builder: llvm.IRBuilder, t: ScalarType, value: Any) -> Any:
+def bits_of(builder: llvm.IRBuilder, t: ScalarType, value: Any) -> Any:
     """The value as an i32, or an i64 if it has that many bits."""
     if t.is_float:
         value = builder.bitcast(value, llvm.IntType(t.bits))

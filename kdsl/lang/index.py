@@ -1,6 +1,6 @@
 """Where a thread is: special registers and what follows from them (PTX ISA 9.0, chapter 10).
 
-All are i32 with known ranges: a launch never has more than 2^31 - 1 threads along an axis.
+Indices are i32 with known ranges: a launch never has more than 2^31 - 1 threads along an axis.
 """
 
 # mypy: disable-error-code="empty-body"
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 from kdsl.lang.intrinsic import Emit, Intrinsic, Nvvm, intrinsic
-from kdsl.lang.types import i32
+from kdsl.lang.types import i32, u32
 
 warp_size = 32
 """Threads of a warp, on every architecture so far."""
@@ -79,3 +79,28 @@ def warp_id() -> i32:
 
     Not PTX's ``%warpid``, which names a hardware slot and may change while the thread runs.
     """
+
+
+@intrinsic(Nvvm("llvm.nvvm.read.ptx.sreg.lanemask.eq", ()), ptx="%lanemask_eq", pure=True)
+def lanemask_eq() -> u32:
+    """The caller's own lane as a mask, a bit each."""
+
+
+@intrinsic(Nvvm("llvm.nvvm.read.ptx.sreg.lanemask.lt", ()), ptx="%lanemask_lt", pure=True)
+def lanemask_lt() -> u32:
+    """The lanes below the caller's, a bit each."""
+
+
+@intrinsic(Nvvm("llvm.nvvm.read.ptx.sreg.lanemask.le", ()), ptx="%lanemask_le", pure=True)
+def lanemask_le() -> u32:
+    """The lanes below the caller's, and its own, a bit each."""
+
+
+@intrinsic(Nvvm("llvm.nvvm.read.ptx.sreg.lanemask.gt", ()), ptx="%lanemask_gt", pure=True)
+def lanemask_gt() -> u32:
+    """The lanes above the caller's, a bit each."""
+
+
+@intrinsic(Nvvm("llvm.nvvm.read.ptx.sreg.lanemask.ge", ()), ptx="%lanemask_ge", pure=True)
+def lanemask_ge() -> u32:
+    """The lanes above the caller's, and its own, a bit each."""

@@ -17,16 +17,18 @@ from kdsl.target import Target
 from .calls import Call, mapped
 
 
-def compile_one(device: Backend, kernel: ir.Function) -> Any:
-    """The handle of a kernel, compiled for the device and loaded there."""
-    target = Target.parse(device.target)
+def compile_one(device: Backend, kernel: ir.Function, arch: str | None = None) -> Any:
+    """The handle of a kernel, compiled for the device or an older architecture, and loaded there."""
+    target = Target.parse(arch or device.target)
     ptx = emit(optimize(lower(ir.Module((kernel,)), target), target), target)
     return device.function(device.load(ptx.encode()), kernel.name)
 
 
-def evaluate(device: Backend, call: Call, arguments: list[np.ndarray], threads: int = 0) -> list[np.ndarray]:
+def evaluate(
+    device: Backend, call: Call, arguments: list[np.ndarray], threads: int = 0, arch: str | None = None
+) -> list[np.ndarray]:
     """The results of ``call`` in each of ``threads`` threads: as many as there are rows of arguments, at most 1024."""
-    function = compile_one(device, mapped(call, "k"))
+    function = compile_one(device, mapped(call, "k"), arch)
     count = threads or len(arguments[0])
     types = call.result.elements if isinstance(call.result, t.TupleType) else (call.result,)
     outputs = [np.zeros(count, r.numpy) for r in types]
