@@ -71,7 +71,7 @@ class Calls:
             distinct = np.unique(addresses).tolist()
             for address in distinct:
                 if address not in bindings:
-                    bindings[address] = bind(call, self.at_address(f, address, addresses))
+                    bindings[address] = bind(call, self.at_address(address, addresses))
             if len(distinct) == 1:
                 enter(f, call.target, bindings[distinct[0]])
                 return True
@@ -88,7 +88,7 @@ class Calls:
 
         return end
 
-    def at_address(self, f: Fragment, address: int, addresses: Array) -> Code:
+    def at_address(self, address: int, addresses: Array) -> Code:
         code = self.by_index.get(address - (FUNCTION_WINDOW << WINDOW_BITS))
         if code is None or code.entry:
             position = int(np.flatnonzero(addresses == address)[0])

@@ -88,7 +88,7 @@ def _test(words: Opcode, types: int) -> tuple[Run, str, str | None] | None:
     return None if test is None else (test, tail[-1], words[1] if len(words) == 2 else None)
 
 
-def _packed(words: Opcode, opcode: Opcode, both: bool) -> Operation | None:
+def _packed(opcode: Opcode) -> Operation | None:
     """setp of f16x2 and bf16x2: two predicates, of the low and the high halves."""
     element = opcode[-1].removesuffix("x2")
     found = _test((*opcode[1:-1], element), 1)
@@ -109,7 +109,7 @@ def _packed(words: Opcode, opcode: Opcode, both: bool) -> Operation | None:
 
 def _setp(opcode: Opcode, both: bool = False) -> Operation | None:
     if opcode[-1] in ("f16x2", "bf16x2"):
-        return _packed(opcode[1:], opcode, both)
+        return _packed(opcode)
     found = _test(opcode[1:], 1)
     if found is None:
         return None
