@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import FunctionType
 from typing import TYPE_CHECKING
 
+from kdsl.garbage import no_collection
 from kdsl.lang.layout import ParameterField, parameter_layout
 from kdsl.source import find_function
 from kdsl.target import Target
@@ -120,25 +118,10 @@ def run_pipeline(requests: list[KernelRequest], target: Target, timeline: Timeli
     from kdsl.frontend import check_kernels  # start-up cost: who only imports kdsl compiles nothing
 
     timeline = timeline or Timeline()
-    with _no_collection():
+    with no_collection():
         with timeline.step("parse and check"):
             checked = check_kernels(requests)
         functions = tuple(request.function for request in requests)
         compilation = Compilation(checked.module, target, checked.captured, functions, timeline)
         _ = compilation.ptx
     return compilation
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Hold back Python's cyclic garbage collector. It would walk the growing trees again and again, which hold next
-    to no garbage, and make the time of a compilation grow faster than the kernel.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        # A compilation in another thread that began meanwhile found it disabled, and leaves it to us.
-        if enabled:
-            gc.enable()

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ast
-import gc
 import inspect
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FunctionType
 
@@ -18,6 +15,7 @@ from kdsl.frontend.functions import Instance, build, call_function
 from kdsl.frontend.infer import infer
 from kdsl.frontend.names import RETURN, mangle, scope_of
 from kdsl.frontend.reporting import Reporter
+from kdsl.garbage import no_collection
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import VOID, ArrayType, PointerType, ScalarType, Type
 from kdsl.source import CompileError, FunctionNode, SourceFile, Span, find_function
@@ -51,20 +49,8 @@ def check_kernel(request: KernelRequest) -> ir.Module:
 
 def check_kernels(requests: list[KernelRequest]) -> Checked:
     """The typed tree of kernels that share a module; CompileError with every mistake in any of them."""
-    with _no_garbage_collection():
+    with no_collection():
         return _check_kernels(requests)
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    # The tree is many small objects without cycles: collections would find them alive, and cost more than the check.
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _check_kernels(requests: list[KernelRequest]) -> Checked:
