@@ -10,6 +10,7 @@ import numpy as np
 from kdsl.frontend import convert
 from kdsl.frontend.arguments import match_arguments, positional
 from kdsl.frontend.frame import Frame
+from kdsl.frontend.hints import misfit
 from kdsl.frontend.meet import cast
 from kdsl.frontend.operators import is_operand
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, WeakChoice, describe, weak_type
@@ -53,7 +54,7 @@ def cast_call(frame: Frame, type: ScalarType, node: ast.Call) -> Value:
         try:
             return frame.const(convert.cast_constant(value.value, type), type, node)
         except convert.DoesNotFit:
-            return frame.error(arguments[0], *frame.misfit(value.value, type))
+            return frame.error(arguments[0], *misfit(value.value, type))
     if isinstance(value, WeakChoice):
         expr = frame.literal(value, weak_type(value).default, arguments[0])
     else:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kdsl.frontend import convert
 from kdsl.frontend.captures import Captures, host_value
+from kdsl.frontend.hints import misfit, similar
 from kdsl.frontend.names import How, Scope
 from kdsl.frontend.reporting import Reporter
 from kdsl.frontend.values import (
@@ -33,7 +34,7 @@ from kdsl.frontend.values import (
 from kdsl.ir import nodes as ir
 from kdsl.lang.index import Registers
 from kdsl.lang.intrinsic import Intrinsic
-from kdsl.lang.types import ScalarType, TupleType, Type, boolean
+from kdsl.lang.types import ScalarType, TupleType, Type
 from kdsl.source import InternalError, SourceFile, Span
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ class Frame:
     def value(self, node: ast.expr) -> Value:
         """What an expression is."""
         value = self.session.evaluate(self, node)
-        if isinstance(value, Poison) and not self.quiet and not self.session.reporter.failed:
+        if isinstance(value, Poison) and not self.quiet and not self.session.reporter.failed and not self.refused:
             raise InternalError(f"{self.span(node)}: `{self.text(node)}` is refused without a reason")
         return value
 
@@ -192,25 +193,8 @@ class Frame:
         try:
             return ir.Const(convert.fitted(value.value, type), type, self.span(node))
         except convert.DoesNotFit:
-            self.error(node, *self.misfit(value.value, type))
+            self.error(node, *misfit(value.value, type))
             return None
-
-    def misfit(self, value: int | float, type: ScalarType) -> tuple[str, str | None]:
-        """Message and hint for a literal that does not fit the type that it meets."""
-        if type == boolean:
-            return f"{value} is a number where a bool is needed", f"write {bool(value)}"
-        if isinstance(value, float) and type.is_int:
-            return f"{value} is a float literal where {type} is needed", f"write an int, or cast it: {type}({value})"
-        shown = value if abs(value) < 10**40 else "this constant"
-        if type.is_float:
-            return (
-                f"{shown} does not fit {type}",
-                "the largest f32 is about 3.4e38; use f64" if type.bits == 32 else None,
-            )
-        hint = f"write {type}({value}) to keep the low bits" if abs(value) < 1 << 64 else None
-        if type.bits < 64 and 1 << 31 <= abs(value) < 1 << 63:
-            hint = f"write i64({value}), or {type}({value}) to keep the low bits"
-        return f"{shown} does not fit {type}, which holds {type.minimum} to {type.maximum}", hint
 
     def local(self, name: str, type: Type) -> ir.Local:
         """A new variable."""
@@ -228,6 +212,11 @@ class Frame:
         return ir.AssignExpr(local, expr, expr.type, expr.span), ir.Read(local, expr.type, expr.span)
 
     # --- names
+
+    @property
+    def refused(self) -> frozenset[str]:
+        """Names bound in statements that are outside of the language, which are reported themselves."""
+        return self.scope.refused | (self.outer.refused if self.outer is not None else frozenset())
 
     def read(self, name: str, node: ast.expr) -> Value:
         """What a name is here."""
@@ -268,6 +257,8 @@ class Frame:
 
     def read_outer(self, name: str, node: ast.expr) -> Value:
         """A name of an enclosing function, a module or Python."""
+        if name in self.refused:
+            return POISON
         owner = self.outer
         while owner is not None and name not in owner.scope.bits:
             owner = owner.outer
@@ -279,7 +270,9 @@ class Frame:
         try:
             value = self.session.captures.lookup(self.function, name)
         except NameError:
-            return self.error(node, f"`{name}` is not defined", self.similar(name))
+            return self.error(
+                node, f"`{name}` is not defined", similar(name, [*self.scope.bits, *self.function.__globals__])
+            )
         return self.host(value, node)
 
     def read_captured(self, owner: Frame, name: str, node: ast.expr) -> Value:
@@ -330,22 +323,6 @@ class Frame:
                 return Tuple(tuple(self.respanned(e, node) for e in elements))
             case _:
                 return value
-
-    def similar(self, name: str) -> str | None:
-        """A hint for a name that is not imported or misspelt."""
-        import difflib  # start-up cost: only for an error
-
-        import kdsl  # for its table of names: the package itself imports nothing
-        from kdsl.lang import math as device_math
-
-        public = [public for public, home in kdsl._HOME.items() if home.startswith("kdsl.lang")]
-        if name in public:
-            return f"from kdsl import {name}"
-        if name in device_math.__all__:
-            return f"from kdsl import math, and write math.{name}"
-        known = [*self.scope.bits, *self.function.__globals__, *public]
-        close = difflib.get_close_matches(name, known, n=1)
-        return f"did you mean `{close[0]}`?" if close else None
 
     # --- statements
 
