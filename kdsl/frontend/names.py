@@ -56,6 +56,8 @@ class Bindings:
     loads: set[str] = field(default_factory=set)
     outside: set[str] = field(default_factory=set)
     """Names read where no tuple loop binds them."""
+    refused: frozenset[str] = frozenset()
+    """Names bound in statements that are outside of the language: a read of one is no second mistake."""
 
 
 class Scope:
@@ -77,6 +79,7 @@ class Scope:
         self.declared = walk.found.declared
         self.functions = walk.found.functions
         self.loads = walk.found.loads
+        self.refused = walk.found.refused
         names = {p.arg for p in self.parameters}
         # A bit for each variable, for definite assignment.
         self.bits: dict[str, int] = {n: 1 << i for i, n in enumerate({**dict.fromkeys(names), **self.bindings})}
@@ -107,6 +110,33 @@ class Scope:
 def scope_of(node: FunctionNode) -> Scope:
     """A function's names, which do not depend on types."""
     return Scope(node)
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """What stands in a statement besides expressions: the parts of a `with`, `try` or `match`."""
+    return (
+        child
+        for child in ast.iter_child_nodes(node)
+        if not isinstance(child, ast.expr | ast.expr_context | ast.operator)
+    )
+
+
+def stored_names(statement: ast.stmt) -> frozenset[str]:
+    """Every name that a statement binds, in whatever way."""
+    found: set[str | None] = set()
+    for node in ast.walk(statement):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()):
+                found.add(name)
+            case ast.alias(name=name, asname=other):
+                found.add(other or name.partition(".")[0])
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.ExceptHandler(name=name) | ast.MatchAs(name=name) | ast.MatchStar(name=name):
+                found.add(name)
+            case ast.MatchMapping(rest=name):
+                found.add(name)
+    return frozenset(name for name in found if name is not None)
 
 
 class _Walk:
@@ -157,9 +187,10 @@ class _Walk:
                     self.expression(default, s, loops)
                 self.found.functions.setdefault(s.name, s)
                 self.bind(s.name, How.FUNCTION, s, None, (), s, loops, free)
-            case ast.ClassDef() | ast.AsyncFunctionDef():
-                pass
+            case ast.ClassDef() | ast.AsyncFunctionDef() | ast.Import() | ast.ImportFrom():
+                self.found.refused |= stored_names(s)
             case _:
+                self.found.refused |= stored_names(s) if any(_statements(s)) else frozenset()
                 for child in ast.iter_child_nodes(s):
                     if isinstance(child, ast.expr):
                         self.expression(child, s, loops)

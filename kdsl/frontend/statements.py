@@ -9,7 +9,7 @@ from kdsl.frontend.frame import ALL, Frame
 from kdsl.frontend.logic import Test, test
 from kdsl.frontend.loops import for_, while_
 from kdsl.frontend.meet import converted
-from kdsl.frontend.names import RETURN
+from kdsl.frontend.names import RETURN, stored_names
 from kdsl.frontend.printing import constant_text
 from kdsl.frontend.syntax import LONGEST_CHAIN, RETURNED_VALUE, refuse
 from kdsl.frontend.values import Lattice, Poison, Runtime, Static, Tuple, Value, WeakChoice
@@ -65,6 +65,8 @@ def statement(frame: Frame, node: ast.stmt) -> None:
                 frame.bound |= frame.scope.bits.get(name, 0)
         case _:
             refuse(frame, node)
+            for name in stored_names(node):
+                frame.bound |= frame.scope.bits.get(name, 0)
 
 
 def _annotated(frame: Frame, node: ast.AnnAssign) -> None:
