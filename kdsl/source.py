@@ -236,7 +236,9 @@ def _match(code: CodeType, text: str) -> tuple[SourceFile, FunctionNode] | None:
     if not nodes:
         return None
     compiled = _codes(file, code.co_flags).get((code.co_firstlineno, code.co_name), [])
-    if any(_same_code(code, c) for c in compiled) or _written_before(code.co_filename):
+    if any(_same_code(code, c) for c in compiled):
+        return file, nodes[0]
+    if _same_parameters(code, nodes[0]) and _written_before(code.co_filename):
         return file, nodes[0]
     return None
 
@@ -266,6 +268,11 @@ def _same_code(a: CodeType, b: CodeType) -> bool:
         _same_code(x, y) if isinstance(x, CodeType) and isinstance(y, CodeType) else repr(x) == repr(y)
         for x, y in zip(a.co_consts, b.co_consts, strict=True)
     )
+
+
+def _same_parameters(code: CodeType, node: FunctionNode) -> bool:
+    names = tuple(a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs))
+    return names == code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def _written_before(name: str) -> bool:
