@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import struct
-import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -275,86 +273,6 @@ def test_recording() -> None:
     run(a, a, a, 8)
     names = [name for name, _, _ in records]
     assert {"cuLibraryLoadData", "cuLaunchKernel", "cuMemcpyDtoH"} <= set(names) and all(t >= 0 for _, _, t in records)
-
-
-PRELUDE = f"""
-import sys; sys.path.insert(0, {str(ROOT)!r})
-from kdsl.backend import *
-from kdsl.lang.types import *
-from kdsl.lang.types import PointerType, I32, I64, F32, U64
-from kdsl.runtime.config import LaunchConfig
-from kdsl.runtime.driver import CudaDriver
-from kdsl.runtime.launch import Launcher
-from kdsl.runtime.memory import zeros
-gpu = CudaDriver()
-def run(image, name, parameters, *args):
-    Launcher(name, parameters, gpu, gpu.function(gpu.load(image), name)).bind(LaunchConfig(1, 32))(*args)
-"""
-
-
-def in_a_process(script: str) -> str:
-    """What a script prints, in a process of its own: a fault ends the use of the GPU in the process that makes it."""
-    done = subprocess.run(
-        [sys.executable, "-c", PRELUDE + script], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-FAULTY = """
-image = {head!r} + b'''.visible .entry faulty(.param .u64 x) {{ .reg .b64 %d; .reg .b32 %r; {body} ret; }}'''
-run(image, "faulty", (("x", U64),), {argument})
-for use in (gpu.synchronize, gpu.synchronize, lambda: zeros(3, backend=gpu)):
-    try:
-        use()
-    except DeviceError as error:
-        print(type(error).__name__, error.kernel, error)
-"""
-LOAD = "ld.param.u64 %d, [x]; ld.global.u32 %r, [%d]; st.global.u32 [%d], %r;"
-
-
-@pytest.mark.parametrize(
-    ("body", "argument", "kind", "text"),
-    [
-        (LOAD, 0xDEAD00000000, "MemoryFault", "accessed memory outside of every allocation"),
-        (LOAD, 0, "MemoryFault", "accessed memory outside of every allocation"),
-        ("trap;", 0, "DeviceError", "trapped"),
-    ],
-)
-def test_faults(body: str, argument: int, kind: str, text: str) -> None:
-    lines = in_a_process(FAULTY.format(head=HEAD, body=body, argument=argument)).splitlines()
-    assert len(lines) == 3
-    assert lines[0].startswith(f"{kind} faulty kernel `faulty` (grid (1, 1, 1), block (32, 1, 1)) {text}")
-    assert all("cannot be used any more in this process, since kernel `faulty`" in line for line in lines[1:])
-
-
-def test_misaligned_access() -> None:
-    script = FAULTY.format(head=HEAD, body=LOAD, argument="a.address + 2").replace(
-        "image =", "a = zeros(8, backend=gpu)\nimage ="
-    )
-    assert in_a_process(script).startswith("MemoryFault faulty kernel `faulty`")
-
-
-def test_use_after_fork() -> None:
-    script = """
-import os
-a = zeros(4, backend=gpu)
-child = os.fork()
-if not child:
-    for use in (gpu.synchronize, a.to_host, lambda: zeros(3, backend=gpu)):
-        try:
-            use()
-        except RuntimeError as error:
-            print(type(error).__name__, "spawn" in str(error), flush=True)
-    found, why = CudaDriver.available()
-    print(found, "spawn" in why, flush=True)
-    os._exit(0)
-os.waitpid(child, 0)
-print(a.to_host().sum())
-"""
-    lines = in_a_process(script).splitlines()
-    assert lines[:3] == ["ForkedProcessError True"] * 3 and lines[4] == "0.0"
-    assert lines[3].startswith("False")
 
 
 def test_torch(gpu: CudaDriver, vadd: Launcher) -> None:

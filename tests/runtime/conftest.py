@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 from kdsl.backend import DeviceError, DeviceLimits, Launch
+from kdsl.runtime.driver import CudaDriver
+
+from .fake_driver import FakeDriver
 
 Kernel = Callable[["MemoryBackend", Launch, bytes], None]
 
@@ -99,9 +102,14 @@ def make_backend() -> type[MemoryBackend]:
 def fake_driver() -> Any:
     """A stand-in for `cuda.bindings.driver`, with cuda-python's own types."""
     real = pytest.importorskip("cuda.bindings.driver", reason="cuda-python is not installed")
-    from .fake_driver import FakeDriver
-
     return FakeDriver(real)
+
+
+@pytest.fixture
+def gpu(fake_driver: Any) -> CudaDriver:
+    """The stand-in as a device, with the kernels ``vadd`` and ``other``, which do nothing."""
+    fake_driver.kernels = {"vadd": lambda parameters: None, "other": lambda parameters: None}
+    return CudaDriver(api=fake_driver)
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from kdsl.runtime.driver import CudaDriver
+
 ATTRIBUTES = {
     "COMPUTE_CAPABILITY_MAJOR": 9,
     "COMPUTE_CAPABILITY_MINOR": 0,
@@ -244,3 +246,8 @@ class FakeDriver:
 
     def _cuEventElapsedTime(self, start: Any, end: Any) -> Any:
         return (1.5,)
+
+
+def function(gpu: CudaDriver, name: str = "vadd") -> Any:
+    """A kernel of a freshly loaded module."""
+    return gpu.function(gpu.load(b".version 7.8\n"), name)

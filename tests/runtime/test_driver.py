@@ -11,27 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kdsl.backend import DeviceAssertionError, DeviceError, Launch, LaunchTimeout, MemoryFault
+from kdsl.backend import DeviceError, Launch
 from kdsl.lang.types import F32, I32, PointerType
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.errors import DriverUnavailableError, ForkedProcessError, LaunchConfigValueError
 from kdsl.runtime.launch import Launcher
 from kdsl.runtime.memory import to_device, zeros
-from kdsl.runtime.stream import Event, Stream
+
+from .fake_driver import function
 
 P = PointerType
 LAUNCH = Launch((4, 1, 1), (256, 1, 1))
-
-
-@pytest.fixture
-def gpu(fake_driver: Any) -> CudaDriver:
-    fake_driver.kernels = {"vadd": lambda parameters: None, "other": lambda parameters: None}
-    return CudaDriver(api=fake_driver)
-
-
-def function(gpu: CudaDriver, name: str = "vadd") -> Any:
-    return gpu.function(gpu.load(b".version 7.8\n"), name)
 
 
 def test_what_the_device_is(gpu: CudaDriver, fake_driver: Any) -> None:
@@ -220,108 +211,6 @@ def test_refused_launches(gpu: CudaDriver, fake_driver: Any, code: int, text: st
     gpu.launch(found, LAUNCH, b"")  # the device is well
 
 
-@pytest.mark.parametrize(
-    ("code", "kind", "text"),
-    [
-        (700, MemoryFault, "accessed memory outside of every allocation"),
-        (716, MemoryFault, "made a misaligned access"),
-        (710, DeviceAssertionError, "failed an assert; the device wrote file, line, block and thread to stderr"),
-        (719, DeviceError, "trapped"),
-        (702, LaunchTimeout, "watchdog"),
-    ],
-)
-def test_faults_have_the_kernels_name(
-    gpu: CudaDriver, fake_driver: Any, code: int, kind: type[DeviceError], text: str
-) -> None:
-    gpu.launch(function(gpu), LAUNCH, b"")
-    fake_driver.fault = code
-    with pytest.raises(kind, match=rf"kernel `vadd` \(grid \(4, 1, 1\), .*{text}.* \(CUDA_ERROR_.*: in the") as caught:
-        gpu.synchronize()
-    assert caught.value.kernel == "vadd"
-    with pytest.raises(DeviceError, match="cannot be used any more in this process, since kernel `vadd`"):
-        gpu.alloc(100)
-    with pytest.raises(DeviceError, match="cannot be used any more"):
-        gpu.synchronize()
-
-
-def test_a_fault_of_one_of_several(gpu: CudaDriver, fake_driver: Any) -> None:
-    vadd, other = function(gpu), function(gpu, "other")
-    gpu.launch(vadd, LAUNCH, b"")
-    gpu.synchronize()
-    for _ in range(3):
-        gpu.launch(other, LAUNCH, b"")
-    fake_driver.fault = 700
-    with pytest.raises(MemoryFault, match="kernel `other`"):
-        zeros(3, backend=gpu).to_host()
-
-
-def test_a_fault_after_a_synchronisation(gpu: CudaDriver, fake_driver: Any) -> None:
-    run = Launcher("vadd", (), gpu, function(gpu)).bind(LaunchConfig(4, 256))
-    for _ in range(3):
-        run()
-        gpu.synchronize()
-    run()
-    fake_driver.fault = 700
-    with pytest.raises(MemoryFault, match="kernel `vadd`"):
-        gpu.synchronize()
-
-
-def test_a_fault_of_an_unknown_one(gpu: CudaDriver, fake_driver: Any) -> None:
-    for name in ("vadd", "other", "vadd"):
-        gpu.launch(function(gpu, name), LAUNCH, b"")
-    fake_driver.fault = 719
-    with pytest.raises(
-        DeviceError, match=r"one of the kernels .*: `vadd` \(.*\), `other` \(.*\); call kdsl.synchronize"
-    ):
-        gpu.synchronize()
-
-
-def test_a_launch_after_a_fault(gpu: CudaDriver, fake_driver: Any) -> None:
-    run = Launcher("vadd", (), gpu, function(gpu)).bind(LaunchConfig(1, 32))
-    run()
-    fake_driver.fault = 700
-    with pytest.raises(MemoryFault, match="kernel `vadd`"):
-        run()
-    with pytest.raises(
-        DeviceError, match="`vadd` was not launched: the GPU cannot be used any more, since kernel `vadd`"
-    ):
-        run()
-
-
-def test_arrays_die_quietly_after_a_fault(gpu: CudaDriver, fake_driver: Any, recwarn: pytest.WarningsRecorder) -> None:
-    array = zeros(4, backend=gpu)
-    fake_driver.fault = 700
-    with pytest.raises(MemoryFault):
-        gpu.synchronize()
-    del array
-    gc.collect()
-    assert not recwarn.list
-
-
-@pytest.mark.parametrize("foreign", [False, True])
-def test_a_fault_met_while_freeing_is_raised_by_the_next_call(gpu: CudaDriver, fake_driver: Any, foreign: bool) -> None:
-    array = zeros(4, backend=gpu)
-    gpu.launch(function(gpu), Launch((4, 1, 1), (256, 1, 1), stream=0x7F0000001000 if foreign else 0), b"")
-    fake_driver.codes["cuCtxSynchronize" if foreign else "cuMemFreeAsync"] = [700]
-    del array
-    gc.collect()
-    with pytest.raises(MemoryFault, match="kernel `vadd`"):
-        gpu.synchronize()
-    with pytest.raises(DeviceError, match="cannot be used any more in this process, since kernel `vadd`"):
-        gpu.synchronize()
-
-
-def test_a_failed_kernel_leaves_numpy_arguments_alone(gpu: CudaDriver, fake_driver: Any) -> None:
-    def breaks(parameters: bytes) -> None:
-        fake_driver.fault = 700
-
-    fake_driver.kernels["vadd"] = breaks
-    host = np.ones(4, np.float32)
-    with pytest.raises(MemoryFault, match="kernel `vadd`"):
-        Launcher("vadd", (("a", P(F32)),), gpu, function(gpu)).bind(LaunchConfig(1, 32))(host)
-    np.testing.assert_array_equal(host, np.ones(4))
-
-
 def test_a_module_that_the_driver_refuses(gpu: CudaDriver, fake_driver: Any) -> None:
     fake_driver.codes["cuLibraryLoadData"] = [218]
     with pytest.raises(DeviceError, match="refuses the module: its PTX does not assemble"):
@@ -352,74 +241,6 @@ def test_no_such_kernel(gpu: CudaDriver, fake_driver: Any) -> None:
     fake_driver.codes["cuLibraryGetKernel"] = [500]
     with pytest.raises(KeyError, match="the module has no kernel 'nope'; it has other, vadd"):
         function(gpu, "nope")
-
-
-def test_streams_and_events(gpu: CudaDriver, fake_driver: Any) -> None:
-    stream = Stream(gpu, priority=-1)
-    start = stream.record()
-    run = Launcher("vadd", (), gpu, function(gpu)).bind(LaunchConfig(1, 32, stream=stream))
-    run()
-    assert fake_driver.launched[0][-1] == stream.handle and stream.__cuda_stream__() == (0, stream.handle)
-    end = stream.record()
-    assert start.elapsed_ms(end) == 1.5 and stream.done
-    fake_driver.codes["cuEventQuery"] = [600]
-    assert not end.done
-    Stream(gpu).wait(end)
-    stream.synchronize()
-    names = fake_driver.called()
-    assert "cuStreamWaitEvent" in names and "cuStreamSynchronize" in names
-    with pytest.raises(ValueError, match="timing=False"):
-        quiet = Event(gpu, timing=False)
-        quiet.record()
-        start.elapsed_ms(quiet)
-    del run, stream, start, end, quiet
-    gc.collect()
-    names = fake_driver.called()
-    assert names.count("cuEventDestroy") == 3 and names.count("cuStreamDestroy") == 1
-
-
-def test_work_on_foreign_streams_waits_for_fills_and_holds_memory(gpu: CudaDriver, fake_driver: Any) -> None:
-    array = zeros(4, backend=gpu)
-    run = Launcher("vadd", (("a", P(F32)),), gpu, function(gpu)).bind(LaunchConfig(1, 32, stream=0x7F0000001000))
-    fake_driver.called()
-    run(array)
-    assert fake_driver.called() == ["cuStreamSynchronize", "cuLaunchKernel"]
-    run(array)
-    assert fake_driver.called() == ["cuLaunchKernel"]
-    del array
-    gc.collect()
-    assert fake_driver.called() == ["cuCtxSynchronize", "cuMemFreeAsync"]
-
-
-class Foreign:
-    """An array of another CUDA library."""
-
-    def __init__(self, address: int, stream: int | None = None, **more: Any) -> None:
-        self.__cuda_array_interface__ = {
-            "shape": (4,), "typestr": "<f4", "data": (address, False), "version": 3, "strides": None, "stream": stream,
-            **more, }  # fmt: skip
-
-
-def test_foreign_arrays_go_on_their_stream(gpu: CudaDriver, fake_driver: Any) -> None:
-    seen = []
-    fake_driver.kernels["vadd"] = seen.append
-    launcher = Launcher("vadd", (("a", P(F32)), ("b", P(F32))), gpu, function(gpu))
-    run = launcher.bind(LaunchConfig(1, 32))
-    run(Foreign(4096), Foreign(8192, stream=1))
-    assert fake_driver.launched[-1][-1] == 0 and seen == [struct.pack("<QQ", 4096, 8192)]
-    run(Foreign(4096, stream=0x7000000), Foreign(8192))
-    assert fake_driver.launched[-1][-1] == 0x7000000
-    fake_driver.called()
-    run(Foreign(4096, stream=0x7000000), Foreign(8192, stream=0x8000000))
-    assert "cuStreamWaitEvent" in fake_driver.called() and fake_driver.launched[-1][-1] == 0x7000000
-    own = Stream(gpu)
-    launcher.bind(LaunchConfig(1, 32, stream=own))(Foreign(4096, stream=0x7000000), Foreign(8192))
-    assert "cuStreamWaitEvent" in fake_driver.called() and fake_driver.launched[-1][-1] == own.handle
-
-
-def test_arrays_go_to_other_libraries(gpu: CudaDriver) -> None:
-    interface = zeros((2, 3), np.int16, backend=gpu).__cuda_array_interface__
-    assert interface["typestr"] == "<i2" and interface["stream"] == 1
 
 
 def test_recording(fake_driver: Any) -> None:

@@ -115,7 +115,7 @@ def test_wrong_arguments_after_the_first_launch():
         ((x,), "got 1: `n` is missing"),
         ((x, 4, 5), "got 3: drop 1"),
         ((x, 4.0), "takes an int"),
-        ((x.astype(np.float64), 4), r"pass a.astype\(np.float32\)"),
+        ((x.astype(np.float64), 4), r"pass x.astype\(np.float32\)"),
         ((x, 2**31), "does not fit"),
     ):
         with pytest.raises((TypeError, ValueError), match=text):
