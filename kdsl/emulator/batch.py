@@ -174,7 +174,7 @@ class Batch:
         block = fragment.code.blocks[fragment.pc]
         try:
             while True:
-                self.steps += block.cost * (1 + (fragment.count >> 12))
+                self.steps += block.cost * (1 + (fragment.count >> 14))
                 if self.steps > limit:
                     raise self.timeout(fragment)
                 if block.gate is not None:
