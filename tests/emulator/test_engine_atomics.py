@@ -213,3 +213,19 @@ def test_a_block_may_wait_for_a_block_of_a_later_batch() -> None:
     )
     (out,) = Machine(step_limit=1 << 22).run(kernel("u64 m", body), 64, 1024, np.zeros(2, np.uint32))
     assert out.tolist() == [64, 65536]
+
+
+def test_a_lock_that_each_warp_s_first_lane_takes_for_its_warp(run: Run) -> None:
+    """The other lanes wait at a warp barrier meanwhile, and those of other warps spin."""
+    body = LINEAR + (
+        "ld.param.u64 %rd1, [m]; and.b32 %r5, %r1, 31; setp.ne.u32 %p1, %r5, 0; @%p1 bra $IN;"
+        "$TRY: atom.acquire.gpu.global.cas.b32 %r20, [%rd1], 0, 1; setp.ne.u32 %p2, %r20, 0; @%p2 bra $TRY;"
+        "$IN: bar.warp.sync -1; mul.wide.u32 %rd2, %r5, 4; add.s64 %rd3, %rd1, %rd2; ld.volatile.global.u32 %r21, [%rd3+4];"
+        "mul.lo.u32 %r21, %r21, 3; add.u32 %r21, %r21, 1; st.volatile.global.u32 [%rd3+4], %r21; membar.gl; bar.warp.sync -1;"
+        "@%p1 bra $END; atom.release.gpu.global.exch.b32 %r22, [%rd1], 0; $END: ret;"
+    )
+    (out,) = run(kernel("u64 m", body), 6, 128, np.zeros(33, np.uint32))
+    want = 0
+    for _ in range(24):
+        want = (want * 3 + 1) % M32
+    assert out.tolist() == [0] + [want] * 32
