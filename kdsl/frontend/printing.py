@@ -22,6 +22,8 @@ SPECIFICATION = re.compile(
     r"(?P<align>[<>])?(?P<sign>[-+ ])?(?P<alternate>#)?(?P<zero>0)?"
     r"(?P<width>\d+)?(?:\.(?P<precision>\d+))?(?P<type>[a-zA-Z])?"
 )
+# Of the text that !r and !s make.
+TEXT = re.compile(r"[<>]?[1-9]\d*")
 FLOAT_TYPES = ("f", "F", "e", "E", "g", "G")
 
 
@@ -87,7 +89,25 @@ def _print_part(frame: Frame, format: Format, part: ast.expr) -> bool:
         if text is None:
             return False
         specification = text
-    return _formatted(frame, format, frame.value(part.value), specification, part.value, part.value)
+    value = frame.value(part.value)
+    if part.conversion in (ord("r"), ord("s")):
+        return _print_text(frame, format, value, specification, chr(part.conversion), part.value)
+    return _formatted(frame, format, value, specification, part.value, part.value)
+
+
+def _print_text(
+    frame: Frame, format: Format, value: Value, specification: str, conversion: str, node: ast.expr
+) -> bool:
+    """``{value!r}`` and ``{value!s}``: Python formats the text that they make, which stands at the left."""
+    match value:
+        case Weak(known) | Static(str() as known) | Runtime(ir.Const(known)):
+            text = repr(known) if conversion == "r" else str(known)
+            return _constant(frame, format, Static(text), specification, node)
+    if specification and not TEXT.fullmatch(specification):
+        frame.error(node, f"vprintf has no format `{specification}` for text, which !{conversion} makes")
+        return False
+    left = "<" if specification[:1].isdigit() else ""
+    return _formatted(frame, format, value, left + specification, node, node)
 
 
 def _formatted(frame: Frame, format: Format, value: Value, specification: str, node: ast.expr, place: ast.expr) -> bool:

@@ -206,7 +206,7 @@ def test_shadowed_builtins():
     @kernel
     def k(x: Ptr[f32], f: f32):
         x[0] = fma(f, f, f)  # error: `fma` may be read before it has a value
-        #   # hint: give `fma` a value before the branch or loop
+        #   # hint: `fma` is a variable of the kernel because it is assigned to: give it another name
         fma = 1
 
     check_errors(k)

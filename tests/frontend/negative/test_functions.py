@@ -138,7 +138,7 @@ def counter():
 
     def use(p):
         return count[0] + p  # error: `count` (a list of the host) cannot be indexed
-        #   # hint: pass it to the kernel as a parameter
+        #   # hint: make it a tuple, or pass an array as a parameter
 
     return use
 

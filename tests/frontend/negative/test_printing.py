@@ -49,11 +49,10 @@ def test_text_is_not_computed():
     @kernel
     def k(n: i32):
         print("a" + "b")  # error: the string 'a' is not a number: `+` takes numbers
+        #   # hint: print() takes f-strings: f"{x}", f"{x:.3f}"
         print("a" * n)  # error: the string 'a' is not a number: `*` takes numbers
         print("%d" % n)  # error: the string '%d' is not a number: `%` takes numbers
-        #   # hint: print() takes f-strings: f"{x}", f"{x:.3f}"
         print("{}".format(n))  # error: the string '{}' has no attributes in a kernel
-        #   # hint: print() takes f-strings: f"{x}", f"{x:.3f}"
 
     check_errors(k)
 
@@ -194,5 +193,17 @@ def test_ranges():
     def k(n: i32):
         print(range(n))  # error: a range is only for a `for` loop
         print(f"{range(3)}")  # error: a range is only for a `for` loop
+
+    check_errors(k)
+
+
+def test_formats_of_text():
+    @kernel
+    def k(x: Ptr[f32], n: i32):
+        print(f"{n!r:d}")  # error: vprintf has no format `d` for text, which !r makes
+        print(f"{x[0]!s:.3f}")  # error: vprintf has no format `.3f` for text, which !s makes
+        print(f"{n!r:05}")  # error: vprintf has no format `05` for text, which !r makes
+        print(f"{n!s:^5}")  # error: vprintf has no format `^5` for text, which !s makes
+        print(f"{n!r:+5}")  # error: vprintf has no format `+5` for text, which !r makes
 
     check_errors(k)

@@ -133,7 +133,7 @@ def test_lists():
         x[3] = y[[0]]  # error: a kernel has no lists
         x[4] = LIST  # error: `LIST` (a list of the host) is not a value that a kernel computes with
         x[5] = LIST[0]  # error: `LIST` (a list of the host) cannot be indexed
-        #   # hint: pass it to the kernel as a parameter
+        #   # hint: make it a tuple, or pass an array as a parameter
         x[6] = LIST + 1  # error: `LIST` (a list of the host) is not a number: `+` takes numbers
         x[7] = len(LIST)  # error: `LIST` (a list of the host) has no len() in a kernel
         LIST[0] = 1  # error: `LIST` (a list of the host) cannot be indexed

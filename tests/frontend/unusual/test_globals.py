@@ -78,3 +78,15 @@ def test_text(capsys):
 
     run(k)
     assert capsys.readouterr().out == "é a   5 {} 2 n=5 100%\n"
+
+
+def test_text_that_conversions_make(capsys):
+    @kernel
+    def k(x: Ptr[f32], y: Ptr[i32], n: i32):
+        print(f"{n!r:5}|{n!s:>5}|{n!r}|{'a'!r:5}|{'a'!s:5}|{1!r:>3}|{'a'=}|{n=}|{n:5}|{n!r:<3}|")
+
+    run(k)
+    n = 5
+    assert (
+        capsys.readouterr().out == f"{n!r:5}|{n!s:>5}|{n!r}|{'a'!r:5}|{'a'!s:5}|{1!r:>3}|{'a'=}|{n=}|{n:5}|{n!r:<3}|\n"
+    )
