@@ -10,6 +10,7 @@ from typing import Any
 from kdsl.frontend.casts import cast_call, cast_type
 from kdsl.frontend.constructs import handler
 from kdsl.frontend.frame import Frame, NestedFunction
+from kdsl.frontend.hints import public_names
 from kdsl.frontend.intrinsics import intrinsic_call
 from kdsl.frontend.syntax import EXPRESSIONS
 from kdsl.frontend.values import POISON, Poison, Static, Value, describe, type_of
@@ -67,7 +68,11 @@ def call(frame: Frame, node: ast.Call) -> Value:
     if not isinstance(callee, Static):
         kind = type_of(callee)
         what = describe(kind) if kind is not None else "a range"
-        return frame.error(node.func, f"`{frame.text(node.func)}` is {what}, not a function")
+        name = frame.text(node.func)
+        # Typically `grid = (n + 255) // 256` after `from kdsl import grid`; `warp_size` is a number itself.
+        hidden = name in public_names() and name != "warp_size"
+        hint = f"a variable hides kdsl's `{name}`: give it another name" if hidden else None
+        return frame.error(node.func, f"`{name}` is {what}, not a function", hint)
     return _call_object(frame, callee.object, node)
 
 

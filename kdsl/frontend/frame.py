@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kdsl.frontend import convert
 from kdsl.frontend.captures import Captures, host_value
-from kdsl.frontend.hints import misfit, similar
+from kdsl.frontend.hints import misfit, public_names, similar
 from kdsl.frontend.names import How, Scope
 from kdsl.frontend.reporting import Reporter
 from kdsl.frontend.values import (
@@ -252,6 +252,8 @@ class Frame:
             hint = f"define `{name}` above its first use"
         if bindings and all(b.how is How.FOR for b in bindings):
             hint = f"a loop may run zero times: give `{name}` a value before it"
+        if name in public_names():
+            hint = f"`{name}` is a variable of the kernel because it is assigned to: give it another name"
         self.error(node, f"`{name}` may be read before it has a value", hint)
         return False
 

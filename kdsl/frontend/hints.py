@@ -23,14 +23,20 @@ def misfit(value: int | float, type: ScalarType) -> tuple[str, str | None]:
     return f"{shown} does not fit {type}, which holds {type.minimum} to {type.maximum}", hint
 
 
+def public_names() -> list[str]:
+    """What a kernel's file can import from kdsl for use in it."""
+    import kdsl  # only for its table of names: the package itself imports nothing
+
+    return [name for name, home in kdsl._HOME.items() if home.startswith("kdsl.lang")]
+
+
 def similar(name: str, known: list[str]) -> str | None:
     """A hint for a name that is not imported or misspelt; ``known`` are those that may be meant."""
     import difflib  # start-up cost: only for an error
 
-    import kdsl  # for its table of names: the package itself imports nothing
     from kdsl.lang import math as device_math
 
-    public = [public for public, home in kdsl._HOME.items() if home.startswith("kdsl.lang")]
+    public = public_names()
     if name in public:
         return f"from kdsl import {name}"
     if name in device_math.__all__:

@@ -77,8 +77,12 @@ def _is_tuple(value: Value) -> bool:
 
 
 def _static_hint(value: object) -> str | None:
-    if type(value).__name__ in ("ndarray", "list", "dict", "DeviceArray"):
+    if type(value).__name__ in ("ndarray", "DeviceArray"):
         return "pass it to the kernel as a parameter"
+    if isinstance(value, list):
+        return "make it a tuple, or pass an array as a parameter"
+    if isinstance(value, dict):
+        return "bind the value to a name outside of the kernel"
     if isinstance(value, str):
         return 'print() takes f-strings: f"{x}", f"{x:.3f}"'
     return None

@@ -45,6 +45,17 @@ def test_names_that_are_not_imported():
     check_errors(k)
 
 
+def test_a_variable_that_hides_a_function_of_kdsl():
+    gridsize = 4
+
+    @kernel
+    def k(x: Ptr[f32]):
+        x[0] = gridsize(1)  # error: `gridsize` is an int literal (i32), not a function
+        #   # hint: a variable hides kdsl's `gridsize`: give it another name
+
+    check_errors(k)
+
+
 def wrong(x):
     return x + missing  # error: `missing` is not defined
 
