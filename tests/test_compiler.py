@@ -188,6 +188,8 @@ def test_calling_a_kernel_without_a_configuration() -> None:
 def test_intrinsics_are_refused_on_the_host() -> None:
     with pytest.raises(TypeError, match="inside a @kernel"):
         kdsl.sync_threads()
+    assert repr(kdsl.sync_threads) == "<sync_threads of the kernel language>"
+    assert repr(thread_idx.x) == "<thread_idx.x of the kernel language>"
 
 
 def test_all_mistakes_are_reported_and_nothing_runs() -> None:

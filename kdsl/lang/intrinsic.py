@@ -42,7 +42,7 @@ class Emit:
     name: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Intrinsic:
     """An intrinsic function of the language. Calling it on the host is an error that says so.
 
@@ -72,6 +72,9 @@ class Intrinsic:
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(f"{self.name}() is a function of the kernel language: call it inside a @kernel function")
+
+    def __repr__(self) -> str:
+        return f"<{self.name} of the kernel language>"
 
 
 def intrinsic(
