@@ -12,7 +12,7 @@ from kdsl.lang.types import bf16, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32
 F = TypeVar("F", f32, f64)
 """A float that libdevice has functions for."""
 
-I = TypeVar("I", i32, u32)  # noqa: E741 (the name that the design's example uses)
+I = TypeVar("I", i32, u32)  # noqa: E741 (beside F, N and S)
 """A 32-bit integer."""
 
 N = TypeVar("N", i32, u32, i64, u64)
