@@ -321,6 +321,9 @@ def _signature(kernel: Kernel[Any], signature: Any) -> tuple[Type, ...] | None:
             f"signature={{{lacking[0]!r}: Ptr[f32]}}"
         )
     named = {name: as_type(value) for name, value in given.items()}
+    for name, type in kernel.parameters:
+        if type is not None and named.get(name, type) != type:
+            raise TypeError(f"{kernel.name}: parameter {name!r} is annotated {type}; signature says {named[name]}")
     return tuple(named.get(name, cast(Type, type)) for name, type in kernel.parameters)
 
 

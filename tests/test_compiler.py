@@ -75,6 +75,17 @@ def test_unknown_architecture_lists_the_known() -> None:
         kdsl.compile(scale, target="sm_999")
 
 
+@pytest.mark.parametrize("arguments", [(), (np.zeros(1),), (np.zeros(1, np.float32),)])
+def test_the_traceback_of_a_failed_launch_ends_at_the_launch(arguments: tuple[Any, ...]) -> None:
+    @kernel
+    def k(x: Ptr[f32]) -> None:
+        x[2] = 1.0
+
+    with pytest.raises((kdsl.ArgumentError, kdsl.DeviceError)) as caught:
+        k[1, 1](*arguments)
+    assert [Path(str(entry.path)).name for entry in caught.traceback] == ["test_compiler.py", "compiler.py"]
+
+
 def test_a_compilation_prints_shortly_and_its_tree_as_text() -> None:
     compilation = kdsl.compile(scale, target="sm_90")
     assert repr(compilation) == "<Compilation of scale for sm_90>"
@@ -141,6 +152,13 @@ def test_signature_for_unannotated_parameters() -> None:
         kdsl.compile(fill, target="sm_90", signature={"x": Ptr[f32]})
     with pytest.raises(TypeError, match="no parameter 'y'"):
         kdsl.compile(fill, target="sm_90", signature={"y": Ptr[f32]})
+
+
+def test_a_signature_does_not_contradict_an_annotation() -> None:
+    name, type = scale.parameters[0]
+    assert type is not None
+    with pytest.raises(TypeError, match=f"parameter '{name}' is annotated"):
+        kdsl.compile(scale, target="sm_90", signature={name: Ptr[kdsl.f64]})
 
 
 def test_options() -> None:
