@@ -11,7 +11,7 @@ from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, converted
 from kdsl.frontend.memory import element_address, elements
 from kdsl.frontend.names import mangle
-from kdsl.frontend.operators import BINARY, binary
+from kdsl.frontend.operators import BINARY, BITWISE, binary
 from kdsl.frontend.syntax import ATTRIBUTE_TARGET, MATRIX_PRODUCT
 from kdsl.frontend.values import (
     POISON,
@@ -285,8 +285,11 @@ def augmented(frame: Frame, node: ast.AugAssign, current: Value, value: Value) -
         return frame.error(node, *MATRIX_PRODUCT)
     result = binary(frame, BINARY[type(node.op)], current, value, node, (node.target, node.value))
     own, made, other = scalar_type(current), scalar_type(result), scalar_type(value)
-    if own is not None and own.is_int and isinstance(node.op, ast.Div) and not frame.quiet:
-        return _refuse_division(frame, node, own)
+    if own is not None and made is not None and not frame.quiet:
+        if own.is_int and isinstance(node.op, ast.Div):
+            return _refuse_division(frame, node, own)
+        if own == boolean and made != boolean and BINARY[type(node.op)] not in BITWISE:
+            return _refuse_arithmetic(frame, node, made)
     if own is None or made is None or own == made or not (own.is_int and made.is_int):
         return result
     is_small = own.bits < 32 and (
@@ -295,6 +298,12 @@ def augmented(frame: Frame, node: ast.AugAssign, current: Value, value: Value) -
     if is_small and isinstance(result, Runtime):
         return Runtime(cast(result.expr, own, frame.span(node)))
     return result
+
+
+def _refuse_arithmetic(frame: Frame, node: ast.AugAssign, made: ScalarType) -> Value:
+    """``flag += 1`` makes a number, which no cast of what is added changes."""
+    target, value, op = frame.text(node.target), frame.text(node.value), BINARY[type(node.op)].value
+    return frame.error(node, f"`{op}` gives {made}, and `{target}` is bool", f"{target} = bool({target} {op} {value})")
 
 
 def _refuse_division(frame: Frame, node: ast.AugAssign, own: ScalarType) -> Value:

@@ -260,9 +260,9 @@ def test_augmented_results_that_do_not_fit():
         h += f  # error: this is f32, but `h` takes f16 # hint: cast it: f16(f)
         f -= d  # error: this is f64, but `f` takes f32 # hint: cast it: f32(d)
         u += n  # error: u32 and i32 have no common type
-        b += 1  # error: this is i32, but `b` takes bool # hint: cast it: bool(1)
+        b += 1  # error: `+` gives i32, and `b` is bool # hint: b = bool(b + 1)
         b |= n  # error: this is i32, but `b` takes bool # hint: cast it: bool(n)
-        b &= 1  # error: this is i32, but `b` takes bool
+        b &= 1  # error: this is i32, but `b` takes bool # hint: cast it: bool(1)
 
     check_errors(k)
 
