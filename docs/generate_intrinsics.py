@@ -23,7 +23,8 @@ SECTIONS = {
     "Warp matches and reductions": "collective",
     "Atomics": "atomic",
     "Shared and local arrays": "memory",
-    "Bits": "casts",
+    "Casts": "casts",
+    "Bits and small products": "bits",
     "Trigonometric functions": "math.trigonometry",
     "Exponentials, logarithms, roots": "math.exponential",
     "Lengths and angles": "math.geometry",
@@ -36,7 +37,7 @@ SECTIONS = {
     "Conversions": "math.conversion",
 }
 
-PREFIXES = {"math.fast": "fast."}
+PREFIXES = {"math.fast": "fast.", "math.integer": ""}
 
 INTRODUCTION = """\
 # Intrinsics
@@ -44,7 +45,7 @@ INTRODUCTION = """\
 Every function that a kernel can call beside its own, made by `python docs/generate_intrinsics.py` from the stubs in
 `kdsl/lang`. `F` is f32 or f64, `I` is i32 or u32, `N` is i32, u32, i64 or u64, `S` any scalar, `T` the elements' type.
 The PTX column names the instruction to look for in the output; of functions that are computed by several, the main one.
-Mathematical functions are in `kdsl.math`, fast approximations in `kdsl.fast`; all others can be imported from `kdsl`.
+Functions are imported from `kdsl`, those that are written `math.` or `fast.` from `kdsl.math` and `kdsl.fast`.
 """
 
 

@@ -40,6 +40,19 @@ if TYPE_CHECKING:
     from kdsl.host import Event, Stream, empty, synchronize, to_device, zeros
     from kdsl.lang import atomic
     from kdsl.lang import math as math
+    from kdsl.lang.bits import (
+        bfe,
+        bfi,
+        dp2a_hi,
+        dp2a_lo,
+        dp4a,
+        funnel_shift_l,
+        funnel_shift_lc,
+        funnel_shift_r,
+        funnel_shift_rc,
+        lop3,
+        mul_wide,
+    )
     from kdsl.lang.casts import bitcast
     from kdsl.lang.collective import (
         elect_sync,
@@ -68,7 +81,7 @@ if TYPE_CHECKING:
         warp_id,
         warp_size,
     )
-    from kdsl.lang.math import fast, fma, rsqrt
+    from kdsl.lang.math import brev, byte_perm, clz, fast, ffs, fma, hadd, mul24, mul_hi, popc, rhadd, rsqrt, sad
     from kdsl.lang.memory import local, shared
     from kdsl.lang.static import static_assert, static_range
     from kdsl.lang.synchronization import (
@@ -112,10 +125,13 @@ _MODULES = {
         "match_any_sync match_all_sync elect_sync reduce_add_sync reduce_min_sync reduce_max_sync "
         "reduce_and_sync reduce_or_sync reduce_xor_sync"
     ),
+    "kdsl.lang.bits": (
+        "funnel_shift_l funnel_shift_lc funnel_shift_r funnel_shift_rc bfe bfi lop3 mul_wide dp4a dp2a_lo dp2a_hi"
+    ),
     "kdsl.lang.memory": "shared local",
     "kdsl.lang.static": "static_assert static_range",
     "kdsl.lang.casts": "bitcast",
-    "kdsl.lang.math": "fast fma rsqrt",
+    "kdsl.lang.math": "fast fma rsqrt brev byte_perm clz ffs hadd mul24 mul_hi popc rhadd sad",
     "kdsl.lang": "atomic",
     "kdsl.source": "CompileError",
     "kdsl.target": "Target",
@@ -176,11 +192,19 @@ __all__ = [
     "atomic",
     "ballot_sync",
     "bf16",
+    "bfe",
+    "bfi",
     "bitcast",
     "block_dim",
     "block_idx",
+    "brev",
+    "byte_perm",
+    "clz",
     "cuda_module",
     "current_device",
+    "dp2a_hi",
+    "dp2a_lo",
+    "dp4a",
     "elect_sync",
     "empty",
     "f16",
@@ -188,10 +212,16 @@ __all__ = [
     "f64",
     "fast",
     "fence",
+    "ffs",
     "fma",
+    "funnel_shift_l",
+    "funnel_shift_lc",
+    "funnel_shift_r",
+    "funnel_shift_rc",
     "grid",
     "grid_dim",
     "gridsize",
+    "hadd",
     "i8",
     "i16",
     "i32",
@@ -205,15 +235,22 @@ __all__ = [
     "lanemask_lt",
     "load_module",
     "local",
+    "lop3",
     "match_all_sync",
     "match_any_sync",
+    "mul24",
+    "mul_hi",
+    "mul_wide",
+    "popc",
     "reduce_add_sync",
     "reduce_and_sync",
     "reduce_max_sync",
     "reduce_min_sync",
     "reduce_or_sync",
     "reduce_xor_sync",
+    "rhadd",
     "rsqrt",
+    "sad",
     "set_device",
     "shared",
     "shfl_down_sync",

@@ -14,6 +14,7 @@ from kdsl.codegen import libdevice
 from kdsl.codegen.context import Context
 from kdsl.codegen.intrinsics_bits import BITS
 from kdsl.codegen.intrinsics_collective import COLLECTIVE
+from kdsl.codegen.intrinsics_fields import FIELDS
 from kdsl.codegen.intrinsics_index import INDEX
 from kdsl.codegen.intrinsics_warp import WARP
 from kdsl.codegen.types import I1, I32, VOID, pointer
@@ -23,7 +24,7 @@ from kdsl.lang.types import ScalarType, Space, TupleType, Type
 from kdsl.source import CompileError
 
 Emitter = Callable[[Context, ir.IntrinsicCall, Sequence[llvm.Value]], Any]
-_EMITTERS: Mapping[str, Emitter] = {**INDEX, **WARP, **COLLECTIVE, **BITS}
+_EMITTERS: Mapping[str, Emitter] = {**INDEX, **WARP, **COLLECTIVE, **BITS, **FIELDS}
 
 # What a libdevice function becomes may be newer than the oldest PTX of an architecture that has it.
 _PTX_VERSIONS = {"__nv_fast_tanhf": 70}

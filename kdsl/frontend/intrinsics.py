@@ -66,10 +66,14 @@ def _by_python(frame: Frame, function: Callable[..., Any], values: list[Value], 
 
 
 def _matching(frame: Frame, overloads: tuple[Signature, ...], given: Given, node: ast.Call) -> Signature | None:
-    """The overload whose constants are those given."""
-    for signature in overloads:
-        if all(_constant_fits(p.form, given[p.name][0]) for p in signature.parameters if p.name in given):
-            return signature
+    """The overload whose constants are those given; of several the first of the arguments' very types, if any is."""
+    fitting = [
+        signature
+        for signature in overloads
+        if all(_constant_fits(p.form, given[p.name][0]) for p in signature.parameters if p.name in given)
+    ]
+    if fitting:
+        return next((s for s in fitting if _types_fit(s, given)), fitting[0])
     for parameter in overloads[0].parameters:
         if isinstance(parameter.form, OneOf | AnyText) and parameter.name in given:
             forms = [p.form for s in overloads for p in s.parameters if p.name == parameter.name]
@@ -88,6 +92,12 @@ def _constant_fits(form: Form, value: Value) -> bool:
     if isinstance(form, AnyText):
         return isinstance(constant_of(value), str)
     return True
+
+
+def _types_fit(signature: Signature, given: Given) -> bool:
+    """Whether every argument that is no literal has the type that the overload says."""
+    pairs = [(p.form, given[p.name][0]) for p in signature.parameters if p.name in given]
+    return all(is_weak_value(v) or not isinstance(f, ScalarType) or type_of(v) == f for f, v in pairs)
 
 
 def constant_of(value: Value) -> Any:

@@ -20,6 +20,9 @@ from kdsl.source import Span
 
 SPAN = Span("stub.py", 1)
 
+FIXED = {"lut": 0xE8}
+"""Arguments that must be constants, by the parameter's name."""
+
 
 @dataclass(frozen=True)
 class Call:
@@ -86,7 +89,7 @@ def kernel(call: Call, name: str = "k", options: ir.Options | None = None) -> ir
     inputs = [ir.Local(n, p, len(outputs) + i) for i, (n, p) in enumerate(call.parameters)]
     made = ir.IntrinsicCall(
         call.intrinsic,
-        tuple(ir.Read(local, local.type, SPAN) for local in inputs),
+        tuple(_fixed(local) or ir.Read(local, local.type, SPAN) for local in inputs),
         tuple(local.name for local in inputs),
         call.bound,
         call.result,
@@ -96,6 +99,10 @@ def kernel(call: Call, name: str = "k", options: ir.Options | None = None) -> ir
     parameters = (*outputs, *inputs)
     body = _body(made, outputs, ir.Local("value", call.result, len(parameters)))
     return ir.Function(name, name, parameters, t.VOID, body, SPAN, options or ir.Options(), is_kernel=True)
+
+
+def _fixed(local: ir.Local) -> ir.Const | None:
+    return ir.Const(FIXED[local.name], t.U32, SPAN) if local.name in FIXED else None
 
 
 def _results(result: t.Type) -> tuple[t.Type, ...]:
@@ -126,7 +133,7 @@ def mapped(call: Call, name: str) -> ir.Function:
     outputs = [ir.Local(f"out{i}", t.PointerType(r), i) for i, r in enumerate(results)]
     inputs = [ir.Local(n, t.PointerType(p), len(outputs) + i) for i, (n, p) in enumerate(call.parameters)]
     thread = ir.IntrinsicCall(thread_idx.x, (), (), None, t.I32, SPAN)
-    arguments = [ir.Load(_element(i, thread), i.type.element, SPAN) for i in inputs]
+    arguments = [_fixed(i) or ir.Load(_element(i, thread), i.type.element, SPAN) for i in inputs]
     names = tuple(local.name for local in inputs)
     made = ir.IntrinsicCall(call.intrinsic, tuple(arguments), names, call.bound, call.result, SPAN, call.constants)
     value = ir.Local("value", call.result, len(outputs) + len(inputs))

@@ -184,7 +184,7 @@ INTEGERS: dict[str, Callable[..., int]] = {
     "ffs": lambda t, x: (x & -x & 2**t.bits - 1).bit_length(),
     "popc": lambda t, x: (x & 2**t.bits - 1).bit_count(),
     "brev": lambda t, x: int(f"{x & 2**t.bits - 1:0{t.bits}b}"[::-1], 2),
-    "mulhi": lambda t, x, y: x * y >> t.bits,
+    "mul_hi": lambda t, x, y: x * y >> t.bits,
     "mul24": lambda t, x, y: _signed24(x, t.is_signed) * _signed24(y, t.is_signed),
     "hadd": lambda t, x, y: x + y >> 1,
     "rhadd": lambda t, x, y: x + y + 1 >> 1,

@@ -58,7 +58,7 @@ def brev(x: N) -> N:
     ptx="mul.hi",
     pure=True,
 )
-def mulhi(x: N, y: N) -> N:
+def mul_hi(x: N, y: N) -> N:
     """The upper half of the product of full width."""
 
 
