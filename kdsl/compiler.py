@@ -11,14 +11,15 @@ from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, cast, overload
 
-from kdsl.backend import Backend
+from kdsl.backend import Backend, DeviceError
 from kdsl.compilation import Compilation, run_pipeline
 from kdsl.device import Devices
 from kdsl.ir.options import Options
 from kdsl.lang.types import I64, ArrayType, Type, as_type
-from kdsl.runtime.errors import ArgumentTypeError
+from kdsl.runtime.errors import ArgumentError, ArgumentTypeError
 from kdsl.runtime.inference import infer_type
 from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_configured
+from kdsl.source import CompileError
 from kdsl.target import Target
 from kdsl.timeline import Timeline
 
@@ -75,7 +76,11 @@ class ConfiguredKernel(Generic[P]):
 
     # Why Any and not P? A launch takes arrays and numbers where the function says Ptr and i32.
     def __call__(self, *arguments: Any, **keywords: Any) -> None:
-        self._run(*arguments, **keywords)
+        try:
+            self._run(*arguments, **keywords)
+        except (CompileError, ArgumentError, DeviceError) as error:
+            # A mistake of the user's: the traceback shows their launch, without a screen of our frames.
+            raise error.with_traceback(None) from error.__cause__
 
     def _specialize_and_run(self, *arguments: Any, **keywords: Any) -> None:
         """What a call does at first, and again when the device or a captured name has changed."""
