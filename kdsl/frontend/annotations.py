@@ -38,7 +38,8 @@ def function_types(function: FunctionType, names: tuple[str, ...]) -> dict[str, 
     """The annotated types of parameters, and of the result under ``return``."""
     try:
         annotations = function.__annotations__
-    except NameError as error:  # PEP 649: evaluated at this moment
+    # PEP 649: annotations are evaluated at this moment.
+    except (NameError, TypeError, AttributeError, ValueError, LookupError) as error:
         raise CompileError.at(_place(function, None), f"an annotation of `{function.__name__}`: {error}") from None
     types: dict[str, Type] = {}
     wrong: list[Diagnostic] = []
