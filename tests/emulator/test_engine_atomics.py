@@ -142,6 +142,16 @@ def test_float_sums_flush_subnormals_on_global_memory_only(run: Run) -> None:
     assert out.view(np.uint32)[1:].tolist() == [2, 0]
 
 
+SMALLEST, SUBNORMAL = 0x00800000, 0x00500000
+
+
+@pytest.mark.parametrize(("old", "value"), [(SUBNORMAL, SUBNORMAL), (SMALLEST, SUBNORMAL), (SUBNORMAL, SMALLEST)])
+def test_subnormal_operands_of_a_sum_are_flushed_too(run: Run, old: int, value: int) -> None:
+    body = f"ld.param.u64 %rd1, [m]; mov.u32 %r5, {value}; red.global.add.f32 [%rd1], %r5; ret;"
+    (out,) = run(kernel("u64 m", body), 1, 1, np.array([old], np.uint32))
+    assert out[0] == (0 if old == value else SMALLEST)
+
+
 @pytest.mark.parametrize("n", [1, 64])
 def test_a_float_sum_that_is_no_number_is_the_canonical_one(n: int, run: Run) -> None:
     body = "ld.param.u64 %rd1, [m]; atom.global.add.f32 %r8, [%rd1], 0fFF800000; ret;"

@@ -335,6 +335,7 @@ SPECULATED = [
     # It is used.
     ("ld.shared.v2.u32 {%r10, %r7}, [tile]; selp.u32 %r8, %r10, 5, %p1; add.u32 %r8, %r8, %r7;", True),
     ("ld.shared.s8 %r7, [tile+4]; add.u32 %r8, %r7, 1;", True),
+    ("ld.shared.u32 %r7, [tile+4]; add.u32 %r7, %r7, tile; ld.shared.u32 %r8, [%r7]; mov.u32 %r8, 9;", True),
     ("ld.shared.u32 %r7, [tile+4]; add.u32 %r8, %r7, 1;", True),
     ("ld.shared.u32 %r7, [tile+4]; setp.eq.u32 %p2, %r7, 3; mov.u32 %r8, 9; @%p2 bra $E; mov.u32 %r8, 8; $E:", True),
     ("ld.shared.u32 %r7, [tile+4]; bar.sync 0; add.u32 %r8, %r7, 1;", True),
