@@ -30,6 +30,7 @@ from kdsl import (
 )
 from kdsl.frontend.overloads import signatures
 from kdsl.ir import nodes as ir
+from kdsl.lang import index, synchronization, warp
 from kdsl.lang.intrinsic import Intrinsic
 
 from .harness import module_of, tree, variables
@@ -126,12 +127,8 @@ def test_atomics_on_every_kind_of_memory():
 
 
 def intrinsics() -> list[Intrinsic]:
-    modules = [kdsl.math, kdsl.math.fast, *map(__import__, ())]
-    from kdsl.lang import index, synchronization, warp
-
-    found = {
-        id(v): v for m in (*modules, index, synchronization, warp) for v in vars(m).values() if isinstance(v, Intrinsic)
-    }
+    modules = [kdsl.math, kdsl.math.fast, index, synchronization, warp]
+    found = {id(v): v for module in modules for v in vars(module).values() if isinstance(v, Intrinsic)}
     return list(found.values())
 
 

@@ -42,7 +42,7 @@ def printed(call: str) -> ir.Print:
         ("print(f, h, d, sep=', ', end='')", "%f, %f, %f", ["f64", "f64", "f64"]),
         ("print(flag, n > 0)", "%s %s\n", ["bool", "bool"]),
         ("print(x)", "%p\n", ["Ptr[f32]"]),
-        ("print(WORD, N, 2.5, True, None is None or 1)" if False else "print(WORD, N, 2.5, True)", "w 16 2.5 True\n", []),
+        ("print(WORD, N, 2.5, True)", "w 16 2.5 True\n", []),
         ("print((n, f), (n,))", "(%d, %f) (%d,)\n", ["i32", "f64", "i32"]),
         ("print(f'{n:5d}|{n:<5}|{n:05d}|{n:+d}|{u:x}|{m:#X}|{u:08o}')", "%5d|%-5d|%05d|%+d|%x|%#llX|%08o\n", ["i32"] * 4 + ["u32", "u64", "u32"]),
         ("print(f'{f:.3f} {d:10.2e} {f:g} {n:.1f} {d:>8}')", "%.3f %10.2e %g %.1f %8f\n", ["f64"] * 5),

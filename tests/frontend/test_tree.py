@@ -10,7 +10,7 @@ from kdsl import Array, Ptr, atomic, bitcast, f32, f64, i32, kernel, local, u32
 from kdsl.ir import nodes as ir
 from kdsl.ir.show import show
 from kdsl.ir.verify import verify
-from kdsl.lang.types import F32, F64, I32, PointerType, boolean
+from kdsl.lang.types import F32, F64, I32, VOID, PointerType, boolean
 from kdsl.source import InternalError, Span
 
 from .harness import module_of
@@ -33,13 +33,7 @@ def element(index: ir.Expr) -> ir.ElementAddress:
 
 
 def module(*body: ir.Stmt) -> ir.Module:
-    return ir.Module((ir.Function("k", "k", (X, N), ir_void(), body, SPAN, is_kernel=True),))
-
-
-def ir_void():
-    from kdsl.lang.types import VOID
-
-    return VOID
+    return ir.Module((ir.Function("k", "k", (X, N), VOID, body, SPAN, is_kernel=True),))
 
 
 TRUE = ir.Const(True, boolean, SPAN)
