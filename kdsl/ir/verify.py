@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, assert_never
 
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import VOID, ArrayType, Kind, PointerType, ScalarType, TupleType, Type
@@ -109,67 +109,78 @@ class _Verifier:
             case ir.AssignExpr(local, value, type):
                 self.local(local, e)
                 _require(local.type == value.type == type, e, "another type than its variable")
-            case ir.Binary(op, left, right, type):
-                _require(left.type == type, e, f"left operand {left.type}")
-                _require(_is_int(right.type) if op in SHIFTS else right.type == type, e, f"right operand {right.type}")
-                _require(op is not ir.BinaryOp.DIV or type.is_float, e, "a division of ints")
-            case ir.Unary(op, operand, type):
-                _require(operand.type == type, e, f"operand {operand.type}")
-                _require(op is not ir.UnaryOp.NOT or _is_bool(type), e, "not of no bool")
-            case ir.Compare(_, left, right, type):
-                _require(left.type == right.type and _is_bool(type), e, f"{left.type} compared with {right.type}")
-            case ir.Logical(_, left, right, type):
-                _require(all(map(_is_bool, (left.type, right.type, type))), e, "operands that are no bools")
             case ir.Conditional(test, then, orelse, type):
                 _require(_is_bool(test.type) and then.type == orelse.type == type, e, "arms of other types")
-            case ir.Cast(operand, type):
-                _require(isinstance(operand.type, ScalarType) and isinstance(type, ScalarType), e, "no scalars")
-            case ir.Bitcast(operand, type):
-                if isinstance(type, ScalarType):
-                    _require(isinstance(operand.type, ScalarType) and operand.type.bits == type.bits, e, "sizes differ")
-                else:
-                    _require(isinstance(operand.type, PointerType), e, "a pointer from no pointer")
-            case ir.ElementAddress(base, indices, type):
-                self.address(e, base.type, indices, type)
-            case ir.Load(address, type):
-                _require(
-                    isinstance(address.type, PointerType) and address.type.element == type, e, "not its address's type"
-                )
-            case ir.Extent(array, axis):
-                _require(isinstance(array.type, ArrayType) and axis < array.type.ndim, e, "no such axis")
             case ir.TupleExpr(elements, type):
-                _require(
-                    isinstance(type, TupleType) and type.elements == tuple(x.type for x in elements),
-                    e,
-                    "other elements",
-                )
+                types = tuple(x.type for x in elements)
+                _require(isinstance(type, TupleType) and type.elements == types, e, "other elements")
             case ir.TupleElement(value, index, type):
                 _require(isinstance(value.type, TupleType) and value.type.elements[index] == type, e, "no such element")
-            case ir.Call(name, arguments, type):
-                callee = self.callees.get(name)
-                _require(callee is not None, e, f"{name} is not defined before it is called")
-                assert callee is not None
-                _require(
-                    tuple(a.type for a in arguments) == tuple(p.type for p in callee.parameters), e, "other arguments"
-                )
-                _require(callee.result == type, e, "another result")
+            case ir.Call():
+                self.call(e)
             case ir.IntrinsicCall(arguments=arguments, parameters=parameters):
                 _require(len(arguments) == len(parameters), e, "arguments without names")
-            case ir.Atomic(op, address, operands, type):
-                _require(
-                    isinstance(address.type, PointerType) and address.type.element == type, e, "not its address's type"
-                )
-                _require(len(operands) == (2 if op is ir.AtomicOp.CAS else 1), e, "operands")
-                _require(all(o.type == type for o in operands), e, "operands of another type")
-            case ir.SharedArray(type=type) | ir.LocalArray(type=type):
-                _require(type.shape is not None and len(type.shape) == type.ndim, e, "no shape")
+            case ir.Binary() | ir.Unary() | ir.Compare() | ir.Logical() | ir.Cast() | ir.Bitcast():
+                _verify_operation(e)
+            case ir.ElementAddress() | ir.Load() | ir.Extent() | ir.SharedArray() | ir.LocalArray() | ir.Atomic():
+                _verify_access(e)
+            case _:
+                assert_never(e)
 
-    def address(self, e: ir.ElementAddress, base: Type, indices: tuple[ir.Expr, ...], type: PointerType) -> None:
-        _require(isinstance(base, PointerType | ArrayType), e, "an element of no memory")
-        assert isinstance(base, PointerType | ArrayType)
-        ndim = base.ndim if isinstance(base, ArrayType) else 1
-        _require(len(indices) == ndim and all(_is_int(i.type) for i in indices), e, "indices")
-        _require(type.element == base.element and type.space == base.space, e, "another pointer type")
+    def call(self, e: ir.Call) -> None:
+        callee = self.callees.get(e.function)
+        _require(callee is not None, e, f"{e.function} is not defined before it is called")
+        assert callee is not None
+        types = tuple(p.type for p in callee.parameters)
+        _require(tuple(a.type for a in e.arguments) == types, e, "other arguments")
+        _require(callee.result == e.type, e, "another result")
+
+
+def _verify_operation(e: ir.Binary | ir.Unary | ir.Compare | ir.Logical | ir.Cast | ir.Bitcast) -> None:
+    match e:
+        case ir.Binary(op, left, right, type):
+            _require(left.type == type, e, f"left operand {left.type}")
+            _require(_is_int(right.type) if op in SHIFTS else right.type == type, e, f"right operand {right.type}")
+            _require(op is not ir.BinaryOp.DIV or type.is_float, e, "a division of ints")
+        case ir.Unary(op, operand, type):
+            _require(operand.type == type, e, f"operand {operand.type}")
+            _require(op is not ir.UnaryOp.NOT or _is_bool(type), e, "not of no bool")
+        case ir.Compare(_, left, right, type):
+            _require(left.type == right.type and _is_bool(type), e, f"{left.type} compared with {right.type}")
+        case ir.Logical(_, left, right, type):
+            _require(all(map(_is_bool, (left.type, right.type, type))), e, "operands that are no bools")
+        case ir.Cast(operand, type):
+            _require(isinstance(operand.type, ScalarType) and isinstance(type, ScalarType), e, "no scalars")
+        case ir.Bitcast(operand, ScalarType() as type):
+            _require(isinstance(operand.type, ScalarType) and operand.type.bits == type.bits, e, "sizes differ")
+        case ir.Bitcast(operand):
+            _require(isinstance(operand.type, PointerType), e, "a pointer from no pointer")
+
+
+def _verify_access(
+    e: ir.ElementAddress | ir.Load | ir.Extent | ir.SharedArray | ir.LocalArray | ir.Atomic,
+) -> None:
+    match e:
+        case ir.ElementAddress(base, indices, type):
+            _require(isinstance(base.type, PointerType | ArrayType), e, "an element of no memory")
+            assert isinstance(base.type, PointerType | ArrayType)
+            ndim = base.type.ndim if isinstance(base.type, ArrayType) else 1
+            _require(len(indices) == ndim and all(_is_int(i.type) for i in indices), e, "indices")
+            _require(type.element == base.type.element and type.space == base.type.space, e, "another pointer type")
+        case ir.Load(address, type):
+            _require(_points_at(address, type), e, "not its address's type")
+        case ir.Extent(array, axis):
+            _require(isinstance(array.type, ArrayType) and axis < array.type.ndim, e, "no such axis")
+        case ir.SharedArray(type=type) | ir.LocalArray(type=type):
+            _require(type.shape is not None and len(type.shape) == type.ndim, e, "no shape")
+        case ir.Atomic(op, address, operands, type):
+            _require(_points_at(address, type), e, "not its address's type")
+            _require(len(operands) == (2 if op is ir.AtomicOp.CAS else 1), e, "operands")
+            _require(all(o.type == type for o in operands), e, "operands of another type")
+
+
+def _points_at(address: ir.Expr, type: Type) -> bool:
+    return isinstance(address.type, PointerType) and address.type.element == type
 
 
 def _expressions(node: Any) -> Iterator[Any]:
