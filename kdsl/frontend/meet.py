@@ -8,7 +8,6 @@ from kdsl.frontend import convert
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import (
     POISON,
-    AnyWeak,
     Poison,
     Runtime,
     Tuple,
@@ -127,8 +126,3 @@ def settled(frame: Frame, value: Value, node: ast.expr) -> Value:
 
 def is_weak_value(value: Value) -> bool:
     return isinstance(value, Weak | WeakUnknown | WeakChoice)
-
-
-def meet_weak(value: AnyWeak) -> ScalarType:
-    """The type of a literal that meets nothing."""
-    return weak_type(value).default
