@@ -115,6 +115,9 @@ def _math(frame: Frame, callee: Any, node: ast.Call) -> Value:
     from kdsl.lang.math.python import PYTHON  # start-up cost, as above
 
     device = PYTHON.get(callee)
+    if callee is math.log and len(node.args) == 2:
+        hint = "math.log2(x), math.log10(x), or math.log(x) / math.log(base)"
+        return frame.error(node.args[1], "math.log() takes no base in a kernel", hint)
     if device is not None:
         return intrinsic_call(frame, device, node, callee)
     return frame.error(node.func, f"`{frame.text(node.func)}` has no counterpart on the device")

@@ -163,6 +163,8 @@ def test_math_arguments():
         math.sqrt(f, f)  # error: math.sqrt() takes 1 argument (x), and this gives 2
         math.pow(f)  # error: math.pow() needs `y` # hint: it takes x, y
         math.atan2(f)  # error: math.atan2() needs `x` # hint: it takes y, x
+        math.log(f, 2)  # error: math.log() takes no base in a kernel
+        #   # hint: math.log2(x), math.log10(x), or math.log(x) / math.log(base)
         math.ldexp(f, f)  # error: this is f32, but `n` takes i32 # hint: cast it: i32(f)
         math.exp(*x)  # error: a kernel has no * unpacking # hint: write each argument
         math.exp(f, undefined=1)  # error: math.exp() has no parameter `undefined` # hint: it takes x
