@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from kdsl.compilation import Compilation, run_pipeline
 from kdsl.device import Devices
 from kdsl.ir.options import Options
 from kdsl.lang.types import I64, ArrayType, Type, as_type
-from kdsl.runtime.errors import ArgumentError, ArgumentTypeError
+from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, LaunchConfigError, LaunchConfigValueError
 from kdsl.runtime.inference import infer_type
 from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_configured
 from kdsl.source import CompileError
@@ -78,12 +79,18 @@ class ConfiguredKernel(Generic[P]):
     def __call__(self, *arguments: Any, **keywords: Any) -> None:
         try:
             self._run(*arguments, **keywords)
-        except (CompileError, ArgumentError, DeviceError) as error:
+        except (CompileError, ArgumentError, LaunchConfigError, DeviceError) as error:
             # A mistake of the user's: the traceback shows their launch, without a screen of our frames.
             raise error.with_traceback(None) from error.__cause__
 
     def _specialize_and_run(self, *arguments: Any, **keywords: Any) -> None:
         """What a call does at first, and again when the device or a captured name has changed."""
+        bounds, threads = self.kernel.options.launch_bounds, math.prod(self.config.block)
+        if bounds is not None and threads > bounds[0]:
+            raise LaunchConfigValueError(
+                f"block = {self.config.block} has {threads} threads, and {self.kernel.name} is compiled for at most "
+                f"{bounds[0]}; use smaller blocks, or raise its launch_bounds"
+            )
         launcher = self.kernel.specialize(arguments, keywords).launcher
         # Only a kernel with annotations may skip this next time: another's types depend on the arguments.
         if self.kernel.is_annotated:

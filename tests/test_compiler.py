@@ -86,6 +86,17 @@ def test_the_traceback_of_a_failed_launch_ends_at_the_launch(arguments: tuple[An
     assert [Path(str(entry.path)).name for entry in caught.traceback] == ["test_compiler.py", "compiler.py"]
 
 
+def test_a_block_past_the_launch_bounds_is_refused() -> None:
+    @kernel(launch_bounds=(64,))
+    def k(x: Ptr[f32]) -> None:
+        x[0] = 1.0
+
+    x = np.zeros(1, np.float32)
+    k[1, (32, 2)](x)
+    with pytest.raises(kdsl.LaunchConfigError, match=r"\(33, 2, 1\) has 66 threads, and k is compiled for at most 64"):
+        k[1, (33, 2)](x)
+
+
 def test_a_compilation_prints_shortly_and_its_tree_as_text() -> None:
     compilation = kdsl.compile(scale, target="sm_90")
     assert repr(compilation) == "<Compilation of scale for sm_90>"
