@@ -21,6 +21,7 @@ SECTIONS = {
     "Barriers and fences": "synchronization",
     "Warp operations": "warp",
     "Warp matches and reductions": "collective",
+    "Clocks, sleep and traps": "special",
     "Atomics": "atomic",
     "Shared and local arrays": "memory",
     "Casts": "casts",

@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     )
     from kdsl.lang.math import brev, byte_perm, clz, fast, ffs, fma, hadd, mul24, mul_hi, popc, rhadd, rsqrt, sad
     from kdsl.lang.memory import local, shared
+    from kdsl.lang.special import brkpt, clock, clock64, globaltimer, nanosleep, sm_id, trap
     from kdsl.lang.static import static_assert, static_range
     from kdsl.lang.synchronization import (
         FULL_MASK,
@@ -128,6 +129,7 @@ _MODULES = {
     "kdsl.lang.bits": (
         "funnel_shift_l funnel_shift_lc funnel_shift_r funnel_shift_rc bfe bfi lop3 mul_wide dp4a dp2a_lo dp2a_hi"
     ),
+    "kdsl.lang.special": "brkpt clock clock64 globaltimer nanosleep sm_id trap",
     "kdsl.lang.memory": "shared local",
     "kdsl.lang.static": "static_assert static_range",
     "kdsl.lang.casts": "bitcast",
@@ -198,7 +200,10 @@ __all__ = [
     "block_dim",
     "block_idx",
     "brev",
+    "brkpt",
     "byte_perm",
+    "clock",
+    "clock64",
     "clz",
     "cuda_module",
     "current_device",
@@ -218,6 +223,7 @@ __all__ = [
     "funnel_shift_lc",
     "funnel_shift_r",
     "funnel_shift_rc",
+    "globaltimer",
     "grid",
     "grid_dim",
     "gridsize",
@@ -241,6 +247,7 @@ __all__ = [
     "mul24",
     "mul_hi",
     "mul_wide",
+    "nanosleep",
     "popc",
     "reduce_add_sync",
     "reduce_and_sync",
@@ -257,6 +264,7 @@ __all__ = [
     "shfl_sync",
     "shfl_up_sync",
     "shfl_xor_sync",
+    "sm_id",
     "static_assert",
     "static_range",
     "sync_threads",
@@ -267,6 +275,7 @@ __all__ = [
     "synchronize",
     "thread_idx",
     "to_device",
+    "trap",
     "u8",
     "u16",
     "u32",

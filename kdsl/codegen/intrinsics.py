@@ -16,6 +16,7 @@ from kdsl.codegen.intrinsics_bits import BITS
 from kdsl.codegen.intrinsics_collective import COLLECTIVE
 from kdsl.codegen.intrinsics_fields import FIELDS
 from kdsl.codegen.intrinsics_index import INDEX
+from kdsl.codegen.intrinsics_special import SPECIAL
 from kdsl.codegen.intrinsics_warp import WARP
 from kdsl.codegen.types import I1, I32, VOID, pointer
 from kdsl.ir import nodes as ir
@@ -24,7 +25,7 @@ from kdsl.lang.types import ScalarType, Space, TupleType, Type
 from kdsl.source import CompileError
 
 Emitter = Callable[[Context, ir.IntrinsicCall, Sequence[llvm.Value]], Any]
-_EMITTERS: Mapping[str, Emitter] = {**INDEX, **WARP, **COLLECTIVE, **BITS, **FIELDS}
+_EMITTERS: Mapping[str, Emitter] = {**INDEX, **WARP, **COLLECTIVE, **BITS, **FIELDS, **SPECIAL}
 
 # What a libdevice function becomes may be newer than the oldest PTX of an architecture that has it.
 _PTX_VERSIONS = {"__nv_fast_tanhf": 70}
@@ -51,7 +52,7 @@ def emit_intrinsic(context: Context, call: ir.IntrinsicCall, arguments: Sequence
 
 def _nvvm(context: Context, call: ir.IntrinsicCall, lowering: Nvvm, arguments: Sequence[llvm.Value]) -> Any:
     name = _named(lowering.name, call)
-    if name.startswith(_REGISTER):
+    if name.startswith(_REGISTER) and call.intrinsic.pure:
         return context.special_register(name.removeprefix(_REGISTER))
     values = dict(zip(call.parameters, arguments, strict=True))
     operands = [_operand(values, a) for a in lowering.arguments] if lowering.arguments is not None else list(arguments)
