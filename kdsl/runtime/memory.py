@@ -237,8 +237,8 @@ class DeviceArray:
 
 
 def is_masked(array: Any) -> bool:
-    """Whether it is a NumPy masked array. NumPy imports np.ma when it is first named, which takes 50 ms: only others than
-    plain arrays ask.
+    """Whether it is a NumPy masked array. Plain arrays are not asked: NumPy imports np.ma when it is first named, which
+    takes 50 ms.
     """
     return type(array) is not np.ndarray and isinstance(array, np.ndarray) and isinstance(array, np.ma.MaskedArray)
 
