@@ -293,6 +293,8 @@ class Frame:
             return self.respanned(owner.constants[name], node)
         type = owner.types.get(name)
         if type is None or isinstance(type, StaticType):
+            if not self.quiet:
+                self.session.reporter.untyped(self.span(node), name, self.calls)
             return POISON
         if is_weak(type):
             return unknown(type, name, self, node)

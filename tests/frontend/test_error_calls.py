@@ -198,3 +198,16 @@ def test_print():
         #   # error: print() is a statement of its own in a kernel
 
     check_errors(k)
+
+
+def test_a_captured_variable_that_never_gets_a_type():
+    @kernel
+    def k(x: Ptr[f32], n: i32):
+        def inner(v):
+            return v + p
+
+        x[0] = inner(n)
+        p = q  # error: `q` may be read before it has a value
+        q = p
+
+    check_errors(k)
