@@ -16,6 +16,8 @@ from kdsl.target import Target
 
 # Why this order? ptxas keeps the operand that is read first in the uniform path, and wants it to be the block size.
 _REGISTER_ORDER = ("ntid", "nctaid", "ctaid", "tid")
+LONGEST_NAME = 200
+"""Characters of a variable's name that its value in LLVM keeps. LLVM itself keeps 1024, and then names collide."""
 
 
 @dataclass(slots=True)
@@ -123,7 +125,7 @@ class Context:
 
     def alloca(self, t: llvm.Type, name: str = "") -> Any:
         """Room for one value in the entry block, where mem2reg finds it."""
-        instruction = llvm.IRBuilder(self.entry).alloca(t, name=name)
+        instruction = llvm.IRBuilder(self.entry).alloca(t, name=name[:LONGEST_NAME])
         instruction.type = pointer(Space.GENERIC)  # llvmlite would print a typed pointer, which LLVM no longer reads
         return instruction
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from llvmlite import ir as llvm
 
-from kdsl.codegen.context import Context, ModuleContext
+from kdsl.codegen.context import LONGEST_NAME, Context, ModuleContext
 from kdsl.codegen.debug_info import Directives, Locations, add_flag
 from kdsl.codegen.ranges import Ranges
 from kdsl.codegen.reachable import check_parameters, check_shared_memory, parameter_ranges, registers_of
@@ -60,12 +60,12 @@ def _declare(module: llvm.Module, f: ir.Function) -> llvm.Function:
     if not f.is_kernel:
         function.linkage = "internal"
         for argument, parameter in zip(function.args, f.parameters, strict=True):
-            argument.name = parameter.name
+            argument.name = parameter.name[:LONGEST_NAME]
         return function
     function.calling_convention = "ptx_kernel"
     names = [name for p in f.parameters for name, _ in parameter_parts(p.name, p.type)]
     for argument, name in zip(function.args, names, strict=True):
-        argument.name = name
+        argument.name = name[:LONGEST_NAME]
     for argument, (parameter, t) in zip(function.args, parameters, strict=True):
         if isinstance(t, llvm.PointerType):
             assert isinstance(parameter.type, PointerType | ArrayType)

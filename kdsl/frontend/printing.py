@@ -20,10 +20,10 @@ from kdsl.lang.types import F64, I32, I64, U32, U64, Kind, PointerType, ScalarTy
 
 SPECIFICATION = re.compile(
     r"(?P<align>[<>])?(?P<sign>[-+ ])?(?P<alternate>#)?(?P<zero>0)?"
-    r"(?P<width>\d+)?(?:\.(?P<precision>\d+))?(?P<type>[a-zA-Z])?"
+    r"(?P<width>\d{1,4})?(?:\.(?P<precision>\d{1,4}))?(?P<type>[a-zA-Z])?"
 )
 # Of the text that !r and !s make.
-TEXT = re.compile(r"[<>]?[1-9]\d*")
+TEXT = re.compile(r"[<>]?[1-9]\d{0,3}")
 FLOAT_TYPES = ("f", "F", "e", "E", "g", "G")
 
 
@@ -61,6 +61,7 @@ def print_(frame: Frame, node: ast.Call) -> Value:
             format.literal(separator)
         ok &= _print_value(frame, format, argument)
     format.literal(end)
+    ok = ok and _is_holdable(frame, format.text, node)
     if ok and not frame.quiet:
         frame.emit(ir.Print(format.text, tuple(format.arguments), frame.span(node)))
     return Static(None)
@@ -240,7 +241,7 @@ def constant_text(frame: Frame, node: ast.expr) -> str | None:
     value = frame.value(node)
     match value:
         case Static(str() as text):
-            return text
+            return text if _is_holdable(frame, text, node) else None
         case Weak() | Runtime(ir.Const()):
             made = Format()
             return made.text.replace("%%", "%") if _constant(frame, made, value, "", node) else None
@@ -251,6 +252,14 @@ def constant_text(frame: Frame, node: ast.expr) -> str | None:
             return None
     frame.error(node, "this text is constant: it may hold no values of the device", "print() shows values")
     return None
+
+
+def _is_holdable(frame: Frame, text: str, node: ast.expr) -> bool:
+    """Whether the device can hold a text: it ends at the first NUL there, and is UTF-8."""
+    if "\0" in text or any("\ud800" <= c <= "\udfff" for c in text):
+        frame.error(node, "a text holds no NUL and no lone surrogate", "leave it out")
+        return False
+    return True
 
 
 def _constant_part(frame: Frame, part: ast.expr) -> str | None:

@@ -139,3 +139,18 @@ def test_a_file_s_name_may_hold_what_ptx_cannot(tmp_path: Path) -> None:
     compilation = kdsl.compile(module.k, target="sm_90")
     assert compilation.resources[0].kernel == "k"
     assert "_quoted_.py" in compilation.ptx
+
+
+def test_long_names_and_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "a" * 2000
+    path = tmp_path / "long.py"
+    path.write_text(
+        f"from kdsl import i32, kernel\n@kernel\ndef k({name}p: i32) -> None:\n    {name}b = {name}p + 1\n"
+        f"    {name}c = {name}b + 2\n    print({name}b, {name}c, '{'x' * 70000}')\n"
+    )
+    spec = importlib.util.spec_from_file_location("long", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.k[1, 1](3)
+    assert capsys.readouterr().out == f"4 6 {'x' * 70000}\n"

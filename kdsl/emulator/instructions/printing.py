@@ -11,7 +11,7 @@ from kdsl.emulator.fragment import Fragment
 from kdsl.emulator.memory import LaneFault
 
 SPECIFIER = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+)?)?(hh|h|ll|l|j|z|t|L)?([diouxXcspfFeEgGaA%])")
-LONGEST_STRING = 1 << 16
+LONGEST_STRING = 1 << 20
 
 
 def lane_string(f: Fragment, position: int, address: int) -> str:

@@ -207,3 +207,14 @@ def test_formats_of_text():
         print(f"{n!r:+5}")  # error: vprintf has no format `+5` for text, which !r makes
 
     check_errors(k)
+
+
+def test_texts_that_the_device_cannot_hold():
+    @kernel
+    def k(n: i32):
+        print("a\0b", n)  # error: a text holds no NUL and no lone surrogate # hint: leave it out
+        print(f"\ud800 {n}")  # error: a text holds no NUL and no lone surrogate
+        print(f"{n:10000d}")  # error: vprintf has no format `10000d` for i32
+        assert n > 0, "\0"  # error: a text holds no NUL and no lone surrogate
+
+    check_errors(k)
