@@ -12,6 +12,7 @@ from llvmlite import ir as llvm
 
 from kdsl.codegen import libdevice
 from kdsl.codegen.context import Context
+from kdsl.codegen.intrinsics_approximate import APPROXIMATE
 from kdsl.codegen.intrinsics_bits import BITS
 from kdsl.codegen.intrinsics_collective import COLLECTIVE
 from kdsl.codegen.intrinsics_fields import FIELDS
@@ -25,7 +26,7 @@ from kdsl.lang.types import ScalarType, Space, TupleType, Type
 from kdsl.source import CompileError
 
 Emitter = Callable[[Context, ir.IntrinsicCall, Sequence[llvm.Value]], Any]
-_EMITTERS: Mapping[str, Emitter] = {**INDEX, **WARP, **COLLECTIVE, **BITS, **FIELDS, **SPECIAL}
+_EMITTERS: Mapping[str, Emitter] = {**INDEX, **WARP, **COLLECTIVE, **BITS, **FIELDS, **SPECIAL, **APPROXIMATE}
 
 # What a libdevice function becomes may be newer than the oldest PTX of an architecture that has it.
 _PTX_VERSIONS = {"__nv_fast_tanhf": 70}

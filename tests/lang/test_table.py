@@ -132,3 +132,11 @@ def test_without_libdevice_the_call_is_an_error(monkeypatch: pytest.MonkeyPatch)
     (sine,) = [c for c in CALLS if c.id == "trigonometry-sin-f32"]
     with pytest.raises(CompileError, match=r"sin\(\) needs NVIDIA's libdevice[\s\S]*pip install"):
         ptx_of([kernel(sine)], Target.parse("sm_90"))
+
+
+@pytest.mark.parametrize("name", ["ex2", "rcp", "sqrt", "rsqrt"])
+def test_single_approximations_flush_under_fastmath_only(name: str) -> None:
+    (call,) = [c for c in CALLS if c.id == f"fast-{name}"]
+    target = Target.parse("sm_90")
+    assert f"{name}.approx.f32" in ptx_of([kernel(call)], target)
+    assert f"{name}.approx.ftz.f32" in ptx_of([kernel(call, options=ir.Options(fastmath=True))], target)

@@ -144,6 +144,10 @@ FAST: dict[str, tuple[Callable[[np.ndarray], np.ndarray], Bound]] = {
     "log": (np.log, _near_one(2**-21.41, 3)),
     "log2": (np.log2, _near_one(2**-22, 2)),
     "log10": (np.log10, _near_one(2**-24, 3)),
+    "ex2": (np.exp2, lambda x, expected: 2 * _ulp(expected)),
+    "rcp": (lambda x: 1 / x, lambda x, expected: _ulp(expected)),
+    "sqrt": (np.sqrt, lambda x, expected: 2**-23 * expected),
+    "rsqrt": (lambda x: 1 / np.sqrt(x), lambda x, expected: 2**-22.9 * expected),
     "saturate": (lambda x: np.clip(x, 0, 1), lambda x, expected: 0),
 }
 
@@ -151,7 +155,7 @@ FAST: dict[str, tuple[Callable[[np.ndarray], np.ndarray], Bound]] = {
 @pytest.mark.parametrize("call", [c for c in calls() if c.id.startswith("fast-")], ids=lambda c: c.id)
 def test_approximation_is_near(call: Call, backend: Backend) -> None:
     x = np.random.default_rng(1).uniform(-1.5, 1.5, 64).astype(call.parameters[0][1].numpy)
-    if call.intrinsic.name in ("log", "log2", "log10", "pow"):
+    if call.intrinsic.name in ("log", "log2", "log10", "pow", "sqrt", "rsqrt"):
         x = np.abs(x)
     y = np.random.default_rng(2).uniform(1, 3, 64).astype(np.float32)
     results = evaluate(backend, call, [x, y][: len(call.parameters)])

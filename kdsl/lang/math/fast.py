@@ -1,13 +1,13 @@
 """Fast approximations of f32 functions: ``fast.sin(x)``. Under fastmath the plain names mean these.
 
-Bounds are those of the CUDA C++ Programming Guide, "Intrinsic Functions".
+Bounds are those of the CUDA C++ Programming Guide, "Intrinsic Functions", and of PTX ISA 9.0, 9.7.3.
 """
 
 # mypy: disable-error-code="empty-body"
 
 from __future__ import annotations
 
-from kdsl.lang.intrinsic import Libdevice, intrinsic
+from kdsl.lang.intrinsic import Emit, Libdevice, intrinsic
 from kdsl.lang.types import f32, f64
 
 
@@ -46,6 +46,11 @@ def exp10(x: f32) -> f32:
     """Within 2 + floor(abs(2.97 * x)) ulp."""
 
 
+@intrinsic(Emit("approximate"), ptx="ex2.approx", pure=True)
+def ex2(x: f32) -> f32:
+    """2 to the power ``x``, the one instruction: within 2 ulp."""
+
+
 @intrinsic(Libdevice("__nv_fast_logf"), ptx="lg2.approx", pure=True)
 def log(x: f32) -> f32:
     """Within ``2**-21.41`` for ``x`` in 0.5 to 2, otherwise within 3 ulp."""
@@ -69,6 +74,21 @@ def pow(x: f32, y: f32) -> f32:
 @intrinsic(Libdevice("__nv_fast_fdividef"), ptx="div.approx", pure=True)
 def divide(x: f32, y: f32) -> f32:
     """``x / y`` within 2 ulp for ``y`` in ``2**-126`` to ``2**126``; 0 for larger ``y``."""
+
+
+@intrinsic(Emit("approximate"), ptx="rcp.approx", pure=True)
+def rcp(x: f32) -> f32:
+    """1 over ``x``, within 1 ulp."""
+
+
+@intrinsic(Emit("approximate"), ptx="sqrt.approx", pure=True)
+def sqrt(x: f32) -> f32:
+    """Square root of ``x``, within a relative error of ``2**-23``."""
+
+
+@intrinsic(Emit("approximate"), ptx="rsqrt.approx", pure=True)
+def rsqrt(x: f32) -> f32:
+    """1 over the square root of ``x``, within a relative error of ``2**-22.9``."""
 
 
 @intrinsic(Libdevice("__nv_rcp64h"), ptx="rcp.approx.ftz.f64", pure=True)
