@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +16,7 @@ from kdsl.compilation import Compilation, run_pipeline
 from kdsl.device import Devices
 from kdsl.ir.options import Options
 from kdsl.lang.types import I64, ArrayType, Type, as_type
-from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, LaunchConfigError, LaunchConfigValueError
+from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, LaunchConfigError
 from kdsl.runtime.inference import infer_type
 from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_configured
 from kdsl.source import CompileError
@@ -85,12 +84,6 @@ class ConfiguredKernel(Generic[P]):
 
     def _specialize_and_run(self, *arguments: Any, **keywords: Any) -> None:
         """What a call does at first, and again when the device or a captured name has changed."""
-        bounds, threads = self.kernel.options.launch_bounds, math.prod(self.config.block)
-        if bounds is not None and threads > bounds[0]:
-            raise LaunchConfigValueError(
-                f"block = {self.config.block} has {threads} threads, and {self.kernel.name} is compiled for at most "
-                f"{bounds[0]}; use smaller blocks, or raise its launch_bounds"
-            )
         launcher = self.kernel.specialize(arguments, keywords).launcher
         # Only a kernel with annotations may skip this next time: another's types depend on the arguments.
         if self.kernel.is_annotated:
@@ -243,11 +236,14 @@ def build_launcher(
     """The typed launcher of the loaded module's ``entry``; errors call it ``name``. Without a ``tree`` it is not known
     which arrays the kernel writes.
     """
-    written = None
-    if tree is not None and tree.written is not None:
-        written = frozenset(index for index, local in enumerate(tree.parameters) if local.uid in tree.written)
+    written = bounds = None
+    if tree is not None:
+        bounds = tree.options.launch_bounds
+        if tree.written is not None:
+            written = frozenset(index for index, local in enumerate(tree.parameters) if local.uid in tree.written)
     named = tuple((parameter, type) for (parameter, _), type in zip(parameters, types, strict=True))
-    return Launcher(name, named, backend, backend.function(module, entry), written, conditions)
+    most_threads = bounds[0] if bounds else None
+    return Launcher(name, named, backend, backend.function(module, entry), written, conditions, most_threads)
 
 
 @overload

@@ -93,8 +93,12 @@ def test_a_block_past_the_launch_bounds_is_refused() -> None:
 
     x = np.zeros(1, np.float32)
     k[1, (32, 2)](x)
-    with pytest.raises(kdsl.LaunchConfigError, match=r"\(33, 2, 1\) has 66 threads, and k is compiled for at most 64"):
+    text = r"\(33, 2, 1\) has 66 threads, and k is compiled for at most 64"
+    with pytest.raises(kdsl.LaunchConfigError, match=text):
         k[1, (33, 2)](x)
+    module = kdsl.cuda_module(type("kernels", (), {"k": k})).load()
+    with pytest.raises(kdsl.LaunchConfigError, match=text):
+        module.k[1, (33, 2)](x)
 
 
 def test_a_compilation_prints_shortly_and_its_tree_as_text() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -17,7 +18,7 @@ from kdsl.lang.layout import buffer_size, parameter_layout
 from kdsl.lang.types import SCALARS, ArrayType, PointerType, ScalarType, Type
 from kdsl.runtime.arguments import ArrayArgument, Parameter, array_argument, scalar_argument
 from kdsl.runtime.config import LaunchConfig
-from kdsl.runtime.errors import ArgumentTypeError, ExtentError
+from kdsl.runtime.errors import ArgumentTypeError, ExtentError, LaunchConfigValueError
 from kdsl.runtime.formats import struct_format
 from kdsl.runtime.host_arrays import HostArrays
 from kdsl.runtime.memory import layout_of
@@ -62,7 +63,8 @@ class Launcher:
     """Launches one compiled kernel with Python arguments.
 
     ``parameters`` are (name, concrete type). ``written`` holds the indexes of the parameters through which the kernel
-    may write memory; None if that is not known, which counts as all of them.
+    may write memory; None if that is not known, which counts as all of them. ``most_threads`` is the largest block that
+    the kernel was compiled for, if it was for one.
     """
 
     def __init__(
@@ -73,8 +75,10 @@ class Launcher:
         function: Any,
         written: Collection[int] | None = None,
         conditions: Sequence[Condition] = (),
+        most_threads: int | None = None,
     ) -> None:
         self.kernel = kernel
+        self.most_threads = most_threads
         self.backend = backend
         self.function = function
         self.parameters = tuple(
@@ -134,6 +138,7 @@ class Launcher:
             pass  # new, or with another library's stream that has no hash
         empty = isinstance(config, LaunchConfig) and config.empty
         launch = config.check(self.backend) if isinstance(config, LaunchConfig) else config
+        self._check_threads(launch)
         bound = _Bound(self, launch, empty, otherwise, wider)
         run = self._make(bound.enqueue, bound.checked, self._idle.pop, self._idle.append, self._pack)
         # What Python itself says of a keyword that there is not.
@@ -143,6 +148,14 @@ class Launcher:
         with contextlib.suppress(TypeError):
             self._bound[key] = run
         return run
+
+    def _check_threads(self, launch: Launch) -> None:
+        threads = math.prod(launch.block)
+        if self.most_threads is not None and threads > self.most_threads:
+            raise LaunchConfigValueError(
+                f"block = {launch.block} has {threads} threads, and {self.kernel} is compiled for at most "
+                f"{self.most_threads}; use smaller blocks, or raise its launch_bounds"
+            )
 
     def holds(self) -> bool:
         """Whether all conditions hold."""
