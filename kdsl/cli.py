@@ -83,6 +83,11 @@ def show(where: str, stage: str, arch: str) -> None:
     for name, kernel in _kernels(where).items():
         try:
             if not kernel.is_annotated:
+                if "::" in where:
+                    raise Failure(
+                        f"{name}: its parameters have no annotations; write them, or give the types in Python: "
+                        "kdsl.compile(kernel, signature={...})"
+                    )
                 click.echo(f"{name}: passed over, its parameters have no annotations", err=True)
                 continue
             click.echo(text.render(kernel.compile(target=target), stage, colour))

@@ -37,6 +37,11 @@ def test_version() -> None:
     assert call("--version").output == f"kdsl {__version__}\n"
 
 
+def test_the_package_runs_as_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "kdsl", "--version"], capture_output=True, text=True, timeout=120)
+    assert done.stdout == f"kdsl {__version__}\n"
+
+
 def test_demo_verifies() -> None:
     result = call("demo", "--device", "emulator")
     assert result.exit_code == 0, result.output
@@ -114,6 +119,9 @@ def test_show_passes_over_kernels_without_annotations(tmp_path: Path) -> None:
     assert "bare: passed over" in result.stderr
     assert ".entry good(" in result.stdout
     assert ".entry bare" not in result.stdout
+    named = call("show", written(tmp_path, BARE) + "::bare")
+    assert named.exit_code == 1
+    assert "bare: its parameters have no annotations" in named.stderr
 
 
 @pytest.mark.parametrize(
