@@ -1,4 +1,4 @@
-"""The `kdsl` command: demo, run, show, check, doctor."""
+"""The `kdsl` command: demo, run, show, check, intrinsics, doctor."""
 
 from __future__ import annotations
 
@@ -112,6 +112,21 @@ def check(files: tuple[Path, ...]) -> None:
         for name, kernel in kernels.items():
             failed |= not _passes(f"{file}::{name}", kernel)
     sys.exit(1 if failed else 0)
+
+
+@main.command()
+@click.argument("pattern", default="")
+def intrinsics(pattern: str) -> None:
+    """List the functions that a kernel can call, or those with PATTERN in their name or PTX instruction.
+
+    With *, ? or [ in it, PATTERN describes the whole name, as in a shell. Exits with 1 if there is none.
+    """
+    from kdsl.explorer.intrinsics import matching, rendered  # start-up cost: it imports every stub
+
+    found = matching(pattern)
+    if not found:
+        raise Failure(f"no function of the kernel language has {pattern!r} in its name or PTX instruction")
+    click.echo("\n\n".join(rendered(entry) for entry in found))
 
 
 @main.command()

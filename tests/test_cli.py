@@ -219,6 +219,27 @@ def test_run_shows_a_programs_own_exception(tmp_path: Path) -> None:
     assert "runpy" not in result.stderr
 
 
+def test_intrinsics_lists_functions_with_their_instructions() -> None:
+    found = call("intrinsics", "reduce_add")
+    assert found.exit_code == 0
+    assert found.output.splitlines() == [
+        "reduce_add_sync(mask: u32, value: I) -> I",
+        "    The sum of value over the lanes of mask, which wraps. One instruction from sm_80, shuffles",
+        "    before.",
+        "    PTX: redux.sync.add",
+        "    from sm_75",
+    ]
+    everything = call("intrinsics").output
+    for name in ("thread_idx.x -> i32", "atomic.cas(", "math.sin(x: F) -> F", "fast.sin(x: f32) -> f32", "lop3("):
+        assert f"\n{name}" in f"\n{everything}"
+
+
+def test_intrinsics_without_a_match_is_an_error() -> None:
+    nothing = call("intrinsics", "sync_threds")
+    assert nothing.exit_code == 1
+    assert "no function of the kernel language has 'sync_threds'" in nothing.output
+
+
 def test_doctor() -> None:
     result = call("doctor")
     assert result.exit_code == 0
@@ -257,7 +278,7 @@ def readme_commands() -> list[str]:
 
 
 def test_the_readme_shows_commands() -> None:
-    assert {command.split()[1] for command in readme_commands()} == {"show", "run", "check", "doctor"}
+    assert {command.split()[1] for command in readme_commands()} == {"show", "run", "check", "intrinsics", "doctor"}
 
 
 @pytest.mark.parametrize("command", readme_commands())
