@@ -49,6 +49,15 @@ class ModuleContext:
         variable.initializer = llvm.Constant(t, llvm.Undefined)
         return variable
 
+    def dynamic_shared(self) -> llvm.GlobalVariable:
+        """The start of the block's dynamic shared memory, whose size a launch says."""
+        name = "kdsl_dynamic_shared"
+        known = self.module.globals.get(name)
+        if known is None:
+            known = llvm.GlobalVariable(self.module, llvm.ArrayType(I8, 0), name, addrspace=Space.SHARED.value)
+            known.type, known.linkage, known.align = pointer(Space.SHARED), "external", 16
+        return known
+
     def string(self, text: str) -> llvm.GlobalVariable:
         """A zero-terminated string in global memory, one for each text."""
         data = text.encode() + b"\0"

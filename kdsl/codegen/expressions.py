@@ -20,11 +20,12 @@ from kdsl.codegen.types import BFLOAT, HALF, constant, llvm_type, memory_type, p
 from kdsl.codegen.walk import operands
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp
-from kdsl.lang.types import ArrayType, PointerType, ScalarType, Space, Type
+from kdsl.lang.types import U8, ArrayType, PointerType, ScalarType, Space, Type
 from kdsl.source import CompileError, Span
 
 _SHIFTS = (BinaryOp.SHL, BinaryOp.SHR)
 _CHAIN = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL)
+_BYTES = PointerType(U8, Space.SHARED)
 _COSTLY = (BinaryOp.FLOORDIV, BinaryOp.MOD, BinaryOp.POW, BinaryOp.DIV)
 
 
@@ -86,6 +87,10 @@ class Expressions:
                 return self._at(e, memory.extent, self.context, self.value(e.array), e.array.type, e.axis)
             case ir.SharedArray() | ir.LocalArray():
                 return self._array(e)
+            case ir.DynamicShared():
+                offset = [(self.index(e.offset), _scalar(e.offset.type))]
+                start = self.context.shared.dynamic_shared()
+                return self._at(e, memory.element_address, self.context, start, _BYTES, offset)
             case ir.TupleExpr():
                 return self._tuple(e)
             case ir.TupleElement():

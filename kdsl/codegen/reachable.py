@@ -53,7 +53,7 @@ def check_shared_memory(kernel: ir.Function, module: ir.Module) -> None:
                 e.span,
                 f"the shared arrays of `{kernel.source_name}` need {total} bytes with this one; a block has at most "
                 f"{STATIC_SHARED_LIMIT} (48 KB) of static shared memory",
-                "use smaller shapes, or smaller elements",
+                "use smaller shapes, or shared.dynamic(dtype), which may be as large as the device allows",
             )
 
 

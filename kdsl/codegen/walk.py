@@ -26,6 +26,8 @@ def operands(node: ir.Expr) -> tuple[ir.Expr, ...]:
             return (node.test, node.then, node.orelse)
         case ir.Extent():
             return (node.array,)
+        case ir.DynamicShared():
+            return (node.offset,)
         case ir.TupleExpr():
             return node.elements
         case ir.Atomic():

@@ -1,4 +1,4 @@
-"""`shared.array` and `local.array`: a constant shape, a scalar type, and the block's 48 KB."""
+"""Arrays of a block or a thread: a constant shape, a scalar type, the block's 48 KB; views of dynamic shared memory."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import ast
 from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.casts import cast_type
 from kdsl.frontend.frame import Frame
-from kdsl.frontend.memory import array_of, constant_int, elements
-from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, is_constant
+from kdsl.frontend.memory import array_of, as_int, constant_int, elements
+from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, describe, is_constant
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import ScalarType, Space
+from kdsl.lang.types import PointerType, ScalarType, Space
 
 # PTX: static shared memory of a block, on every architecture.
 SHARED_BYTES = 48 * 1024
@@ -32,9 +32,44 @@ def shared_array(frame: Frame, node: ast.Call) -> Value:
         return frame.error(
             node,
             f"the kernel's shared arrays take {total} bytes with this one, and a block has {SHARED_BYTES}",
-            "use a smaller shape, or smaller elements",
+            "use a smaller shape, or shared.dynamic(dtype), which may be as large as the device allows",
         )
     return value
+
+
+def shared_dynamic(frame: Frame, node: ast.Call) -> Value:
+    """``shared.dynamic(dtype, offset=0)``."""
+    name = "shared.dynamic"
+    found = match_arguments(frame, node, name, ("dtype", "offset"), frozenset({"offset"}))
+    if found is None:
+        return POISON
+    type = _element_type(frame, found["dtype"], f"{name}()", f"{name}(f32)")
+    place = found.get("offset", node)
+    value = frame.value(found["offset"]) if "offset" in found else Weak(0)
+    if type is None or isinstance(value, Poison):
+        return POISON
+    number = constant_int(value)
+    if number is not None and number < 0:
+        return frame.error(place, f"the offset of {name}() is not negative")
+    if number is not None and number % type.size:
+        aligned = f"{-(-number // type.size) * type.size} is the next that is"
+        return frame.error(place, f"{number} is no offset in bytes for {type}: no multiple of {type.size}", aligned)
+    offset = frame.runtime(value, place)
+    if offset is None:
+        return POISON
+    if not (isinstance(offset.type, ScalarType) and offset.type.is_int):
+        hint = as_int(frame, place) if isinstance(offset.type, ScalarType) else None
+        return frame.error(place, f"the offset of {name}() is an int, and this is {describe(offset.type)}", hint)
+    return Runtime(ir.DynamicShared(offset, PointerType(type, Space.SHARED), frame.span(node)))
+
+
+def _element_type(frame: Frame, node: ast.expr, name: str, example: str) -> ScalarType | None:
+    """The scalar type that an argument names; None (reported) if it is none."""
+    dtype = frame.value(node)
+    type = cast_type(dtype.object) if isinstance(dtype, Static) else None
+    if type is None and not isinstance(dtype, Poison):
+        frame.error(node, f"{name} takes a scalar type here", f"such as {example}")
+    return type
 
 
 def local_array(frame: Frame, node: ast.Call) -> Value:
@@ -59,13 +94,8 @@ def _array(frame: Frame, node: ast.Call, name: str, space: Space) -> Value:
     if found is None:
         return POISON
     shape = _shape(frame, found["shape"], name)
-    dtype = frame.value(found["dtype"])
-    type = cast_type(dtype.object) if isinstance(dtype, Static) else None
-    if type is None:
-        if not isinstance(dtype, Poison):
-            frame.error(found["dtype"], f"{name}() takes a scalar type here", f"such as {name}(64, f32)")
-        return POISON
-    if shape is None:
+    type = _element_type(frame, found["dtype"], f"{name}()", f"{name}(64, f32)")
+    if type is None or shape is None:
         return POISON
     return array_of(frame, shape, type, space, space.name.lower(), node)
 

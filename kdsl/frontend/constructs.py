@@ -38,6 +38,7 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (math.ceil, builtin.one_operand(UnaryOp.CEIL)),
         (bitcast, casts.bitcast),
         (shared.array, arrays.shared_array),
+        (shared.dynamic, arrays.shared_dynamic),
         (local.array, arrays.local_array),
         (atomic.add, atomics.atomic(AtomicOp.ADD)),
         (atomic.sub, atomics.atomic(AtomicOp.SUB)),

@@ -25,6 +25,8 @@ def _is_pure(expr: ir.Expr) -> bool:
             return True
         case ir.Binary() | ir.Compare() | ir.Logical():
             return _is_pure(expr.left) and _is_pure(expr.right)
+        case ir.DynamicShared():
+            return _is_pure(expr.offset)
         case ir.Unary() | ir.Cast() | ir.Bitcast():
             return _is_pure(expr.operand)
         case ir.Conditional():

@@ -185,6 +185,15 @@ class SharedArray:
 
 
 @dataclass(frozen=True, slots=True)
+class DynamicShared:
+    """Where the block's dynamic shared memory begins, ``offset`` bytes on (of any int type)."""
+
+    offset: Expr
+    type: PointerType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class LocalArray:
     """An array of one thread."""
 
@@ -261,6 +270,7 @@ Expr = (
     | Load
     | Extent
     | SharedArray
+    | DynamicShared
     | LocalArray
     | TupleExpr
     | TupleElement

@@ -140,6 +140,8 @@ class _Printer:
                 return f"{self.expr(array)}.shape[{axis}]"
             case ir.SharedArray(_, _, type) | ir.LocalArray(_, _, type):
                 return f"{type.space.name.lower()}.array({type.shape}, {type.element})"
+            case ir.DynamicShared(offset, type):
+                return f"shared.dynamic({type.element}, {self.expr(offset)})"
             case ir.TupleExpr(elements):
                 return f"({', '.join(map(self.expr, elements))}{',' if len(elements) == 1 else ''})"
             case ir.TupleElement(value, index):

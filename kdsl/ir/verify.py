@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, assert_never
 
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import VOID, ArrayType, Kind, PointerType, ScalarType, TupleType, Type
+from kdsl.lang.types import VOID, ArrayType, Kind, PointerType, ScalarType, Space, TupleType, Type
 from kdsl.source import InternalError
 
 SHIFTS = (ir.BinaryOp.SHL, ir.BinaryOp.SHR)
@@ -122,7 +122,11 @@ class _Verifier:
                 _require(len(arguments) == len(parameters), e, "arguments without names")
             case ir.Binary() | ir.Unary() | ir.Compare() | ir.Logical() | ir.Cast() | ir.Bitcast():
                 _verify_operation(e)
-            case ir.ElementAddress() | ir.Load() | ir.Extent() | ir.SharedArray() | ir.LocalArray() | ir.Atomic():
+            case ir.SharedArray(type=type) | ir.LocalArray(type=type):
+                _require(type.shape is not None and len(type.shape) == type.ndim, e, "no shape")
+            case ir.DynamicShared(offset, type):
+                _require(_is_int(offset.type) and type.space is Space.SHARED, e, "no offset into shared memory")
+            case ir.ElementAddress() | ir.Load() | ir.Extent() | ir.Atomic():
                 _verify_access(e)
             case _:
                 assert_never(e)
@@ -157,9 +161,7 @@ def _verify_operation(e: ir.Binary | ir.Unary | ir.Compare | ir.Logical | ir.Cas
             _require(isinstance(operand.type, PointerType), e, "a pointer from no pointer")
 
 
-def _verify_access(
-    e: ir.ElementAddress | ir.Load | ir.Extent | ir.SharedArray | ir.LocalArray | ir.Atomic,
-) -> None:
+def _verify_access(e: ir.ElementAddress | ir.Load | ir.Extent | ir.Atomic) -> None:
     match e:
         case ir.ElementAddress(base, indices, type):
             _require(isinstance(base.type, PointerType | ArrayType), e, "an element of no memory")
@@ -171,8 +173,6 @@ def _verify_access(
             _require(_points_at(address, type), e, "not its address's type")
         case ir.Extent(array, axis):
             _require(isinstance(array.type, ArrayType) and axis < array.type.ndim, e, "no such axis")
-        case ir.SharedArray(type=type) | ir.LocalArray(type=type):
-            _require(type.shape is not None and len(type.shape) == type.ndim, e, "no shape")
         case ir.Atomic(op, address, operands, type):
             _require(_points_at(address, type), e, "not its address's type")
             _require(len(operands) == (2 if op is ir.AtomicOp.CAS else 1), e, "operands")

@@ -7,13 +7,13 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from kdsl.lang.construct import construct
-from kdsl.lang.types import Array
+from kdsl.lang.types import Array, Ptr
 
 T = TypeVar("T")
 
 
 class shared:
-    """Memory of a block: ``shared.array``."""
+    """Memory of a block: ``shared.array`` and ``shared.dynamic``."""
 
     @staticmethod
     @construct
@@ -21,6 +21,15 @@ class shared:
         """An array that all threads of a block share, uninitialised; ``shape`` is constant.
 
         One allocation for each place in the source and kernel, not a new one per loop iteration; 48 KB in all.
+        """
+
+    @staticmethod
+    @construct
+    def dynamic(dtype: type[T], offset: int = 0) -> Ptr[T]:
+        """The dynamic shared memory of the launch, ``k[grid, block, stream, shared_bytes]``, from byte ``offset`` on.
+
+        All threads of a block share it; it is uninitialised, and aligned to 16 bytes. Views at several offsets may
+        have several types. Its length is what the launch says: pass it as a parameter if the kernel needs it.
         """
 
 

@@ -13,14 +13,11 @@ from kdsl.runtime.parameters import ParameterBuffer
 
 Enqueue = Callable[[ParameterBuffer], None]
 
-# Up to here dynamic shared memory needs no asking (CUDA programming guide, compute capabilities).
-PLAIN_SHARED_BYTES = 48 * 1024
-
 
 def prepare(calls: Calls, function: CudaFunction, launch: Launch) -> Enqueue:
     """A function that enqueues this launch with the parameters it is given."""
     calls.enter()
-    if launch.shared_bytes > PLAIN_SHARED_BYTES:
+    if launch.shared_bytes:
         _allow_shared_memory(calls, function, launch)
     if launch.cluster or launch.cooperative:
         return _prepare_extended(calls, function, launch)
@@ -90,7 +87,14 @@ def _attribute(api: Any, name: str) -> Any:
 
 
 def _allow_shared_memory(calls: Calls, function: CudaFunction, launch: Launch) -> None:
+    """Raise the kernel's limit: at first it is what its static arrays leave of 48 KB (driver API, cuFuncAttribute).
+
+    It is never lowered, because launches that were prepared before need it as it is.
+    """
     attribute = calls.api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    code, limit = calls.attempt("cuFuncGetAttribute", attribute, function.handle)
+    if not code and launch.shared_bytes <= int(limit):
+        return
     code, _ = calls.attempt("cuFuncSetAttribute", function.handle, attribute, launch.shared_bytes)
     if code:
         raise refused(calls, function, launch, code)

@@ -53,7 +53,26 @@ def test_shared_and_local_arrays():
         f = shared.array((8, 4), f32)  # error: `f` is a shared array of 8 x 4 f32 here but a shared array of 4 x 4 f32
         #   at line {-4} (`f = shared.array((4, 4), f32)`); a variable keeps one type
         g = shared.array(12288, f32)  # error: the kernel's shared arrays take 49344 bytes with this one, and a block
-        #   has 49152
+        #   has 49152 # hint: use a smaller shape, or shared.dynamic(dtype), which may be as large as the device allows
+
+    check_errors(k)
+
+
+def test_dynamic_shared_memory():
+    @kernel
+    def k(n: i32, d: f32):
+        a = shared.dynamic(4)  # error: shared.dynamic() takes a scalar type here # hint: such as shared.dynamic(f32)
+        b = shared.dynamic(f64, 12)  # error: 12 is no offset in bytes for f64: no multiple of 8
+        #   # hint: 16 is the next that is
+        c = shared.dynamic(f32, -4)  # error: the offset of shared.dynamic() is not negative
+        e = shared.dynamic(f32, d)  # error: the offset of shared.dynamic() is an int, and this is f32
+        #   # hint: cast it: i32(d)
+        f = shared.dynamic()  # error: shared.dynamic() needs `dtype` # hint: it takes dtype, offset
+        g = shared.dynamic(f32, n)
+        g[0, 1] = 1  # error: `g` has 1 dimension, and this is 2 indices
+        g.shape  # error: `g` is a Ptr, which has no attribute `shape`
+        g = shared.dynamic(u32, n)  # error: `g` is Ptr[u32] here but Ptr[f32] at line {-3} (`g = shared.dynamic(f32,
+        #   n)`); a variable keeps one type
 
     check_errors(k)
 

@@ -51,6 +51,7 @@ class FakeDriver:
         self.current = threading.local()
         self.handles = iter(range(1000, 100000))
         self.launched: list[tuple[Any, ...]] = []
+        self.dynamic_shared: dict[int, int] = {}
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("cu") or name == "cuuint64_t":
@@ -190,8 +191,11 @@ class FakeDriver:
 
     def _cuFuncSetAttribute(self, function: Any, attribute: Any, value: int) -> None:
         assert attribute.name == "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"
+        self.dynamic_shared[int(function)] = value
 
     def _cuFuncGetAttribute(self, attribute: Any, function: Any) -> Any:
+        if attribute.name == "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES":
+            return (self.dynamic_shared.get(int(function), 49152),)
         return (40,)
 
     def _run(self, function: Any, extra: int) -> None:

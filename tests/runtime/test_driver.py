@@ -173,6 +173,8 @@ def test_much_shared_memory_is_asked_for_once(gpu: CudaDriver, fake_driver: Any)
     run = Launcher("vadd", (), gpu, function(gpu)).bind(LaunchConfig(1, 32, shared=100_000))
     run(), run()
     assert fake_driver.called().count("cuFuncSetAttribute") == 1
+    Launcher("vadd", (), gpu, function(gpu)).bind(LaunchConfig(1, 32, shared=90_000))()
+    assert set(fake_driver.dynamic_shared.values()) == {100_000}
 
 
 def test_another_thread_gets_the_context(gpu: CudaDriver, fake_driver: Any) -> None:
