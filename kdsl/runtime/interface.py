@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,10 +41,14 @@ def device_view(value: Any) -> DeviceView | None:
     if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "data_ptr"):
         return _torch(value)
     interface = getattr(value, "__cuda_array_interface__", None)
-    return None if interface is None else _interface(interface, value)
+    if interface is None:
+        return None
+    if not isinstance(interface, Mapping) or not interface.keys() >= {"data", "shape", "typestr"}:
+        raise NotOnDeviceError("has a __cuda_array_interface__ without `data`, `shape` and `typestr`")
+    return _interface(interface, value)
 
 
-def _interface(interface: dict[str, Any], value: Any) -> DeviceView:
+def _interface(interface: Mapping[str, Any], value: Any) -> DeviceView:
     if interface.get("mask") is not None:
         raise NotOnDeviceError("is masked; pass its data")
     address, readonly = interface["data"]

@@ -35,6 +35,10 @@ class CudaArray:
     __cuda_array_interface__ = {"shape": (4,), "typestr": "<f4", "data": (4096, False), "version": 3}
 
 
+class BrokenCudaArray:
+    __cuda_array_interface__ = {"shape": (4,), "version": 3}
+
+
 ARRAYS: list[tuple[Any, type[Exception], str]] = [
     (np.zeros(4), ArgumentTypeError, "a NumPy array of float64; pass a.astype(np.float32)"),
     (np.zeros(4, np.int32), ArgumentTypeError, "a NumPy array of int32; pass a.astype(np.float32)"),
@@ -50,6 +54,7 @@ ARRAYS: list[tuple[Any, type[Exception], str]] = [
     (np.broadcast_to(np.float32(1), (4,)), ArgumentValueError, "a read-only NumPy array of float32"),
     (np.array(1, np.float32), ArgumentTypeError, "a NumPy array of float32 with no dimensions; pass a.reshape(1)"),
     (np.ma.masked_array([1.0], [True]), ArgumentTypeError, "a masked array; pass a.filled(value) or a.data"),
+    (BrokenCudaArray(), ArgumentTypeError, "it has a __cuda_array_interface__ without `data`, `shape` and `typestr`"),
     (None, ArgumentTypeError, "None; pass an array, such as np.zeros(n, np.float32) or kdsl.empty(n, f32)"),
     ([1.0, 2.0], ArgumentTypeError, "list; pass np.array(..., np.float32), which the kernel can also write back to"),
     ((1.0, 2.0), ArgumentTypeError, "tuple; pass np.array(..., np.float32)"),
