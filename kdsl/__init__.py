@@ -16,13 +16,14 @@ runtime     the CUDA driver, arrays in device memory, streams, launching
 backend     what a place that runs kernels offers: the driver and the emulator are two
 device      which device is current: a GPU where there is one, else the emulator
 host        arrays, streams and events on the current device
+random      random numbers: functions in the kernel language
 module      several kernels in one module, and modules that other compilers made
 explorer    views of a compilation
 cli         the ``kdsl`` command, with files (loading a user's), demo and doctor
 timeline    what took how long; tracing records the calls of the emulator in it
 
 Public names are loaded when they are first used: importing kdsl costs little beyond NumPy and calls nothing of CUDA.
-`kdsl.compile` and `kdsl.math` are not in ``__all__``, because they would hide Python's own in an ``import *``.
+`kdsl.compile`, `kdsl.math` and `kdsl.random` are not in ``__all__``: they would hide Python's own in an ``import *``.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from typing import TYPE_CHECKING, Any
 from kdsl.version import __version__
 
 if TYPE_CHECKING:
+    from kdsl import random as random
     from kdsl.backend import DeviceAssertionError, DeviceError, LaunchTimeout, MemoryFault, SynchronizationError
     from kdsl.compilation import Compilation
     from kdsl.compiler import Kernel, current_device, kernel, set_device
@@ -147,7 +149,7 @@ _MODULES = {
     "kdsl.runtime.errors": "ArgumentError LaunchConfigError",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
-_HOME |= {"compile": "kdsl.compiler", "math": "kdsl.lang"}
+_HOME |= {"compile": "kdsl.compiler", "math": "kdsl.lang", "random": "kdsl"}
 
 
 if not TYPE_CHECKING:
@@ -156,8 +158,9 @@ if not TYPE_CHECKING:
         if name not in _HOME:
             raise AttributeError(f"module 'kdsl' has no attribute {name!r}")
         module = import_module(_HOME[name])
-        # `atomic` and `math` are modules themselves.
-        value = import_module(f"{_HOME[name]}.{name}") if _HOME[name] == "kdsl.lang" else getattr(module, name)
+        # `atomic`, `math` and `random` are modules themselves.
+        is_module = _HOME[name] in ("kdsl", "kdsl.lang")
+        value = import_module(f"{_HOME[name]}.{name}") if is_module else getattr(module, name)
         globals()[name] = value
         return value
 
