@@ -14,14 +14,25 @@ from kdsl import (
     any_sync,
     atomic,
     ballot_sync,
+    bfe,
+    bfi,
     bitcast,
     block_dim,
     block_idx,
+    brev,
+    byte_perm,
+    clock64,
+    clz,
+    dp4a,
+    elect_sync,
     f32,
     f64,
     fast,
     fence,
+    ffs,
     fma,
+    funnel_shift_l,
+    globaltimer,
     grid,
     grid_dim,
     gridsize,
@@ -29,7 +40,19 @@ from kdsl import (
     i64,
     kernel,
     lane_id,
+    lanemask_eq,
+    lanemask_gt,
+    lanemask_lt,
     local,
+    lop3,
+    match_all_sync,
+    match_any_sync,
+    mul_hi,
+    mul_wide,
+    nanosleep,
+    popc,
+    reduce_add_sync,
+    reduce_max_sync,
     rsqrt,
     shared,
     shfl_down_sync,
@@ -42,10 +65,13 @@ from kdsl import (
     sync_threads_or,
     sync_warp,
     thread_idx,
+    trap,
     u32,
+    u64,
     warp_id,
     warp_size,
 )
+from kdsl.random import normal, uniform
 
 
 @kernel
@@ -104,3 +130,42 @@ def numbers(x: Ptr[f32], counts: Ptr[i32]) -> None:
     counts[i] = kdsl.math.popc(bitcast(x[i], u32)) + kdsl.math.float2int_rn(x[i])
     old = atomic.cas(counts, i, 0, 1)
     counts[i] = atomic.exch(counts, i, old) + atomic.max(counts, i, i32(i64(7)))
+
+
+@kernel
+def collectives(x: Ptr[f32], out: Ptr[i32], masks: Ptr[u32]) -> None:
+    i = thread_idx.x
+    same = match_any_sync(FULL_MASK, x[i])
+    found, agreed = match_all_sync(FULL_MASK, i)
+    if agreed and elect_sync(found):
+        masks[0] = found
+    below = same & lanemask_lt() | lanemask_eq() & ~lanemask_gt()
+    out[i] = reduce_add_sync(same, popc(below)) + reduce_max_sync(FULL_MASK, i)
+
+
+@kernel
+def bits(x: Ptr[u32], wide: Ptr[u64], n: i32) -> None:
+    a, b, c = x[0], x[1], x[2]
+    wide[0] = mul_wide(a, b)
+    x[0] = lop3(a, b, c, 0x96) ^ byte_perm(a, b, 0x0123) ^ funnel_shift_l(a, b, u32(n))
+    x[1] = bfi(bfe(a, 4, 8), b, 8, 4) + mul_hi(a, c) + dp4a(a, b, c)
+    x[2] = u32(clz(a) + ffs(b)) + brev(c)
+
+
+@kernel
+def timing(x: Ptr[f32], out: Ptr[u64]) -> None:
+    start = clock64()
+    x[0] = fast.rcp(fast.ex2(x[0]))
+    out[0] = clock64() - start
+    if out[0] > 1 << 40:
+        trap()
+    nanosleep(100)
+    out[1] = globaltimer()
+
+
+@kernel
+def noise(out: Ptr[f32], seed: u32) -> None:
+    i = grid(1)
+    a, b, c, _ = kdsl.random.philox4x32((u32(i), 0, 0, 0), (seed, 0))
+    x, y = normal(a, b)
+    out[i] = x * y + uniform(c)
