@@ -1,6 +1,7 @@
-"""Atomics: one read-modify-write on memory, relaxed and for the whole GPU, as CUDA's ``atomicAdd`` and its family.
+"""Atomics: one read-modify-write on memory, as CUDA's ``atomicAdd`` and its family; atomic loads and stores.
 
-LLVM drops order and scope of an ``atomicrmw`` (it is always relaxed, gpu), but honours those of ``cmpxchg`` and loads.
+LLVM drops order and scope of an ``atomicrmw`` (it is always relaxed, gpu), but honours those of ``cmpxchg``, loads and
+stores. What needs an order or another scope is in `atomics_ptx`.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir as llvm
+from llvmlite.ir import instructions
 
+from kdsl.codegen.atomics_ptx import ordered
 from kdsl.codegen.context import Context
 from kdsl.codegen.types import llvm_type
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import ScalarType
-
-# llvmlite writes the ordering as it is given, and a scope stands right before it. Without one it would be system-wide.
-_RELAXED = 'syncscope("device") monotonic'
+from kdsl.lang.types import ScalarType, Space
+from kdsl.source import Span
 
 _DIRECT: dict[ir.AtomicOp, str] = {
     ir.AtomicOp.ADD: "add",
@@ -26,15 +27,29 @@ _DIRECT: dict[ir.AtomicOp, str] = {
     ir.AtomicOp.INC: "uinc_wrap",
     ir.AtomicOp.DEC: "udec_wrap",
 }
+# What a compare-and-swap that does not swap orders: it is a load then.
+_FAILURE = {
+    ir.Order.RELAXED: "monotonic",
+    ir.Order.ACQUIRE: "acquire",
+    ir.Order.RELEASE: "monotonic",
+    ir.Order.ACQ_REL: "acquire",
+    ir.Order.SEQ_CST: "seq_cst",
+}
 _FLOAT_EXTREMES = {ir.AtomicOp.MIN: "llvm.minimumnum", ir.AtomicOp.MAX: "llvm.maximumnum"}
 
 
 def emit_atomic(context: Context, node: ir.Atomic, address: llvm.Value, operands: Sequence[llvm.Value]) -> llvm.Value:
     """Lower one atomic on an element of ``node.type`` at ``address``; the result is the old value."""
+    _require_scope(context, node.ordering, node.span)
     builder, t = context.builder, node.type
+    is_extreme = node.op in _FLOAT_EXTREMES and t.is_float
+    # A thread's own memory needs no order.
+    is_plain = node.ordering == ir.RELAXED or address.type.addrspace == Space.LOCAL.value
+    if not is_plain and node.op is not ir.AtomicOp.CAS and not is_extreme:
+        return ordered(context, node, address, operands[0])
     match node.op:
         case ir.AtomicOp.CAS:
-            return _compare_and_swap(context, address, t, operands[0], operands[1])
+            return _compare_and_swap(context, node, address, operands[0], operands[1])
         case ir.AtomicOp.EXCH:
             old = builder.atomic_rmw("xchg", address, _bits(builder, t, operands[0]), "monotonic")
             return _value(builder, t, old)
@@ -45,7 +60,7 @@ def emit_atomic(context: Context, node: ir.Atomic, address: llvm.Value, operands
             return builder.atomic_rmw("add", address, builder.neg(operands[0]), "monotonic")
         case ir.AtomicOp.MIN | ir.AtomicOp.MAX if t.is_float:
             name = f"{_FLOAT_EXTREMES[node.op]}.{t.name}"
-            return _loop(context, address, t, lambda old: context.call(name, old.type, [old, operands[0]]))
+            return _loop(context, node, address, lambda old: context.call(name, old.type, [old, operands[0]]))
         case ir.AtomicOp.MIN | ir.AtomicOp.MAX:
             operation = node.op.value if t.is_signed else f"u{node.op.value}"
             return builder.atomic_rmw(operation, address, operands[0], "monotonic")
@@ -53,23 +68,55 @@ def emit_atomic(context: Context, node: ir.Atomic, address: llvm.Value, operands
             return builder.atomic_rmw(_DIRECT[node.op], address, operands[0], "monotonic")
 
 
-def _compare_and_swap(
-    context: Context, address: llvm.Value, t: ScalarType, expected: llvm.Value, new: llvm.Value
-) -> llvm.Value:
+def atomic_load(context: Context, address: llvm.Value, t: ScalarType, ordering: ir.Ordering, span: Span) -> llvm.Value:
+    """The value at an address, read at once."""
+    _require_scope(context, ordering, span)
     builder = context.builder
-    pair = builder.cmpxchg(address, _bits(builder, t, expected), _bits(builder, t, new), _RELAXED, "monotonic")
+    return _value(builder, t, builder.load_atomic(address, _llvm(ordering), t.size, typ=llvm.IntType(t.bits)))
+
+
+def atomic_store(
+    context: Context, value: llvm.Value, address: llvm.Value, t: ScalarType, ordering: ir.Ordering, span: Span
+) -> None:
+    """Write the value at once."""
+    _require_scope(context, ordering, span)
+    builder = context.builder
+    # `store_atomic` of the builder asks a pointer for the type it points to, which opaque pointers do not have.
+    store = instructions.StoreAtomicInstr(builder.block, _bits(builder, t, value), address, _llvm(ordering), t.size)
+    builder._insert(store)
+
+
+def _require_scope(context: Context, ordering: ir.Ordering, span: Span) -> None:
+    if ordering.scope is ir.Scope.CLUSTER:
+        context.require_sm(90, 'scope="cluster"', span)
+
+
+def _llvm(ordering: ir.Ordering) -> str:
+    # llvmlite writes the ordering as it is given, and a scope stands right before it. Without one it is the system's.
+    scope = ordering.scope.value
+    return f'syncscope("{scope}") {ordering.order.value}' if scope else ordering.order.value
+
+
+def _compare_and_swap(
+    context: Context, node: ir.Atomic, address: llvm.Value, expected: llvm.Value, new: llvm.Value
+) -> llvm.Value:
+    builder, t = context.builder, node.type
+    values = _bits(builder, t, expected), _bits(builder, t, new)
+    pair = builder.cmpxchg(address, *values, _llvm(node.ordering), _FAILURE[node.ordering.order])
     return _value(builder, t, builder.extract_value(pair, 0))
 
 
-def _loop(context: Context, address: llvm.Value, t: ScalarType, update: Callable[[Any], llvm.Value]) -> llvm.Value:
+def _loop(context: Context, node: ir.Atomic, address: llvm.Value, update: Callable[[Any], llvm.Value]) -> llvm.Value:
     """Replace by compare-and-swap until nobody came between. Memory that would stay as it is, is not written.
+
+    It is written if an order is asked for: another thread may acquire what was released here.
 
     Why not signed and unsigned integer min and max on the bits, one instruction? A NaN that is already in memory would
     stay there, where the language's min and max give the number.
     """
-    builder = context.builder
+    builder, t, ordering = context.builder, node.type, node.ordering
     bits = llvm.IntType(t.bits)
-    first = builder.load_atomic(address, _RELAXED, t.size, typ=bits)
+    first = builder.load_atomic(address, _llvm(ir.Ordering(ir.Order.RELAXED, ordering.scope)), t.size, typ=bits)
     before = builder.block
     body = builder.append_basic_block("atomic.try")
     swap = builder.append_basic_block("atomic.swap")
@@ -79,10 +126,13 @@ def _loop(context: Context, address: llvm.Value, t: ScalarType, update: Callable
     builder.position_at_end(body)
     old = builder.phi(bits)
     new = _bits(builder, t, update(_value(builder, t, old)))
-    builder.cbranch(builder.icmp_unsigned("==", old, new), done, swap)
+    if ordering.order is ir.Order.RELAXED:
+        builder.cbranch(builder.icmp_unsigned("==", old, new), done, swap)
+    else:
+        builder.branch(swap)
 
     builder.position_at_end(swap)
-    pair = builder.cmpxchg(address, old, new, _RELAXED, "monotonic")
+    pair = builder.cmpxchg(address, old, new, _llvm(ordering), _FAILURE[ordering.order])
     seen, swapped = builder.extract_value(pair, 0), builder.extract_value(pair, 1)
     builder.cbranch(swapped, done, body)
 

@@ -9,7 +9,7 @@ from typing import Any, assert_never
 from llvmlite import ir as llvm
 
 from kdsl.codegen import arithmetic, libdevice, memory
-from kdsl.codegen.atomics import emit_atomic
+from kdsl.codegen.atomics import atomic_load, emit_atomic
 from kdsl.codegen.context import Context
 from kdsl.codegen.conversions import cast, rebind_half
 from kdsl.codegen.debug_info import Locations
@@ -80,6 +80,8 @@ class Expressions:
                 return self._bitcast(e)
             case ir.ElementAddress():
                 return self._element_address(e)
+            case ir.Load(access=ir.Ordering() as ordering):
+                return self._at(e, atomic_load, self.context, self.value(e.address), _scalar(e.type), ordering, e.span)
             case ir.Load():
                 return self._at(e, memory.load, self.context, self.value(e.address), e.type)
             case ir.Extent():

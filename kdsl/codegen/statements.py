@@ -8,6 +8,7 @@ from typing import assert_never
 from llvmlite import ir as llvm
 
 from kdsl.codegen import memory
+from kdsl.codegen.atomics import atomic_store
 from kdsl.codegen.expressions import Expressions
 from kdsl.codegen.loops import trip_count
 from kdsl.codegen.output import emit_assert, emit_print
@@ -79,6 +80,11 @@ class Statements(Expressions):
         address = self.value(s.address)
         assert isinstance(s.address.type, PointerType)
         self.locate(s.span)
+        if s.access is not None:
+            t = s.address.type.element
+            assert isinstance(t, ScalarType)
+            atomic_store(self.context, value, address, t, s.access, s.span)
+            return
         memory.store(self.context, value, address, s.address.type.element)
 
     def _if(self, s: ir.If) -> None:

@@ -39,7 +39,7 @@ def match_arguments(
         least = len([p for p in positional if p not in optional])
         count = f"{least} to {len(positional)}" if least < len(positional) else str(len(positional))
         plural = "" if count == "1" else "s"
-        listed = f" ({takes})" if takes else ""
+        listed = f" ({', '.join(positional)})" if positional else ""
         frame.error(node, f"{name}() takes {count} argument{plural}{listed}, and this gives {len(node.args)}")
         return None
     found = dict(zip(positional, node.args, strict=False))

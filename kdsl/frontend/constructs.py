@@ -51,6 +51,8 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (atomic.inc, atomics.atomic(AtomicOp.INC)),
         (atomic.dec, atomics.atomic(AtomicOp.DEC)),
         (atomic.cas, atomics.atomic(AtomicOp.CAS)),
+        (atomic.load, atomics.load),
+        (atomic.store, atomics.store),
         (static_range, builtin.static_range),
         (static_assert, builtin.static_assert),
     ]

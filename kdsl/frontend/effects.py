@@ -38,7 +38,7 @@ def _is_pure(expr: ir.Expr) -> bool:
         case ir.Extent():
             return _is_pure(expr.array)
         case ir.Load():
-            return _is_pure(expr.address)
+            return expr.access is None and _is_pure(expr.address)
         case ir.ElementAddress():
             return all(map(_is_pure, (expr.base, *expr.indices)))
         case _:

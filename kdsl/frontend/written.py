@@ -87,6 +87,8 @@ NOT_CHILDREN = frozenset(
         "local",
         "target",
         "op",
+        "access",
+        "ordering",
         "function",
         "intrinsic",
         "parameters",

@@ -10,6 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from kdsl.ir.access import RELAXED as RELAXED
+from kdsl.ir.access import Order as Order
+from kdsl.ir.access import Ordering as Ordering
+from kdsl.ir.access import Scope as Scope
 from kdsl.ir.options import Options as Options
 from kdsl.lang.intrinsic import Intrinsic
 from kdsl.lang.types import ArrayType, PointerType, ScalarType, Type
@@ -159,9 +163,12 @@ class ElementAddress:
 
 @dataclass(frozen=True, slots=True)
 class Load:
+    """A read of memory; an atomic one has an ``access``."""
+
     address: Expr
     type: Type
     span: Span
+    access: Ordering | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,13 +253,14 @@ class IntrinsicCall:
 
 @dataclass(frozen=True, slots=True)
 class Atomic:
-    """One atomic on memory, relaxed and gpu-scoped; gives the old value."""
+    """One atomic read-modify-write; gives the old value."""
 
     op: AtomicOp
     address: Expr
     operands: tuple[Expr, ...]
     type: ScalarType
     span: Span
+    ordering: Ordering = RELAXED
 
 
 Expr = (
@@ -289,9 +297,12 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Store:
+    """A write to memory; an atomic one has an ``access``."""
+
     address: Expr
     value: Expr
     span: Span
+    access: Ordering | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,8 @@ class _Printer:
             case ir.Assign(local, value):
                 text = self.expr(value)
                 yield f"{self.target(local)} = {text}"
+            case ir.Store(address, value, access=ir.Ordering() as ordering):
+                yield f"atomic.store(&{self.memory(address)}, {self.expr(value)}{_named(ordering)})"
             case ir.Store(address, value):
                 yield f"{self.memory(address)} = {self.expr(value)}"
             case ir.Evaluate(value):
@@ -134,6 +136,8 @@ class _Printer:
                 return f"bitcast({self.expr(operand)}, {type})"
             case ir.ElementAddress():
                 return f"&{self.memory(e)}"
+            case ir.Load(address, access=ir.Ordering() as ordering):
+                return f"atomic.load(&{self.memory(address)}{_named(ordering)})"
             case ir.Load(address):
                 return self.memory(address)
             case ir.Extent(array, axis):
@@ -150,8 +154,9 @@ class _Printer:
                 return f"{function}({', '.join(map(self.expr, arguments))})"
             case ir.IntrinsicCall():
                 return self.intrinsic(e)
-            case ir.Atomic(op, address, operands):
-                return f"atomic.{op.value}({', '.join([f'&{self.memory(address)}', *map(self.expr, operands)])})"
+            case ir.Atomic(op, address, operands, ordering=ordering):
+                taken = ", ".join([f"&{self.memory(address)}", *map(self.expr, operands)])
+                return f"atomic.{op.value}({taken}{_named(ordering)})"
             case _:
                 assert_never(e)
 
@@ -173,6 +178,11 @@ class _Printer:
                 return f"({self.expr(e)})"
             case _:
                 return self.expr(e)
+
+
+def _named(ordering: ir.Ordering) -> str:
+    """The last arguments of an atomic, where they are not what they are by default."""
+    return "" if ordering == ir.RELAXED else f", {ordering}"
 
 
 def type_text(local: ir.Local) -> str:

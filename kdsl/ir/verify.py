@@ -10,6 +10,8 @@ from kdsl.ir import nodes as ir
 from kdsl.lang.types import VOID, ArrayType, Kind, PointerType, ScalarType, Space, TupleType, Type
 from kdsl.source import InternalError
 
+LOAD_ORDERS = (ir.Order.RELAXED, ir.Order.ACQUIRE, ir.Order.SEQ_CST)
+STORE_ORDERS = (ir.Order.RELAXED, ir.Order.RELEASE, ir.Order.SEQ_CST)
 SHIFTS = (ir.BinaryOp.SHL, ir.BinaryOp.SHR)
 
 
@@ -59,7 +61,8 @@ class _Verifier:
             case ir.Assign(local, value):
                 self.local(local, s)
                 _require(value.type == local.type, s, f"{value.type} assigned to {local.type}")
-            case ir.Store(address, value):
+            case ir.Store(address, value, access=access):
+                _require(access is None or access.order in STORE_ORDERS, s, "no order of a store")
                 _require(isinstance(address.type, PointerType), s, "a store to no address")
                 _require(address.type.element == value.type, s, f"{value.type} stored")  # type: ignore[union-attr]
             case ir.If(test, body, orelse):
@@ -169,7 +172,8 @@ def _verify_access(e: ir.ElementAddress | ir.Load | ir.Extent | ir.Atomic) -> No
             ndim = base.type.ndim if isinstance(base.type, ArrayType) else 1
             _require(len(indices) == ndim and all(_is_int(i.type) for i in indices), e, "indices")
             _require(type.element == base.type.element and type.space == base.type.space, e, "another pointer type")
-        case ir.Load(address, type):
+        case ir.Load(address, type, access=access):
+            _require(access is None or access.order in LOAD_ORDERS, e, "no order of a load")
             _require(_points_at(address, type), e, "not its address's type")
         case ir.Extent(array, axis):
             _require(isinstance(array.type, ArrayType) and axis < array.type.ndim, e, "no such axis")

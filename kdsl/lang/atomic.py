@@ -1,71 +1,100 @@
-"""Atomic read-modify-write on an element of a Ptr, Array, shared or local array (PTX ISA 9.0, 9.7.13.6).
+"""Atomic accesses to an element of a Ptr, Array, shared or local array (PTX ISA 9.0, 9.7.13.6).
 
-Each returns the old value. Relaxed, and atomic for the whole GPU. ``index`` is an int, or a tuple for more dimensions.
+``index`` is an int, or a tuple for more dimensions. A read-modify-write returns the old value. ``order`` and ``scope``
+are constants: what else the access orders, in C++'s words, and the threads among which it is atomic. ``cluster`` needs
+sm_90.
 """
 
 # mypy: disable-error-code="empty-body"
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from kdsl.lang.construct import construct
 from kdsl.lang.types import Array, Ptr
 
 T = TypeVar("T")
 Index = int | tuple[int, ...]
+Order = Literal["relaxed", "acquire", "release", "acq_rel", "seq_cst"]
+Scope = Literal["block", "cluster", "gpu", "system"]
 
 
 @construct
-def add(array: Ptr[T] | Array[T, Any], index: Index, value: T) -> T:
+def add(array: Ptr[T] | Array[T, Any], index: Index, value: T, *, order: Order = "relaxed", scope: Scope = "gpu") -> T:
     """``array[index] += value``."""
 
 
 @construct
-def sub(array: Ptr[T] | Array[T, Any], index: Index, value: T) -> T:
+def sub(array: Ptr[T] | Array[T, Any], index: Index, value: T, *, order: Order = "relaxed", scope: Scope = "gpu") -> T:
     """``array[index] -= value``."""
 
 
 @construct
-def min(array: Ptr[T] | Array[T, Any], index: Index, value: T) -> T:
+def min(array: Ptr[T] | Array[T, Any], index: Index, value: T, *, order: Order = "relaxed", scope: Scope = "gpu") -> T:
     """``array[index] = min(array[index], value)``."""
 
 
 @construct
-def max(array: Ptr[T] | Array[T, Any], index: Index, value: T) -> T:
+def max(array: Ptr[T] | Array[T, Any], index: Index, value: T, *, order: Order = "relaxed", scope: Scope = "gpu") -> T:
     """``array[index] = max(array[index], value)``."""
 
 
 @construct
-def and_(array: Ptr[T] | Array[T, Any], index: Index, value: T) -> T:
+def and_(array: Ptr[T] | Array[T, Any], index: Index, value: T, *, order: Order = "relaxed", scope: Scope = "gpu") -> T:
     """``array[index] &= value``, of integers."""
 
 
 @construct
-def or_(array: Ptr[T] | Array[T, Any], index: Index, value: T) -> T:
+def or_(array: Ptr[T] | Array[T, Any], index: Index, value: T, *, order: Order = "relaxed", scope: Scope = "gpu") -> T:
     """``array[index] |= value``, of integers."""
 
 
 @construct
-def xor(array: Ptr[T] | Array[T, Any], index: Index, value: T) -> T:
+def xor(array: Ptr[T] | Array[T, Any], index: Index, value: T, *, order: Order = "relaxed", scope: Scope = "gpu") -> T:
     """``array[index] ^= value``, of integers."""
 
 
 @construct
-def exch(array: Ptr[T] | Array[T, Any], index: Index, value: T) -> T:
+def exch(array: Ptr[T] | Array[T, Any], index: Index, value: T, *, order: Order = "relaxed", scope: Scope = "gpu") -> T:
     """``array[index] = value``."""
 
 
 @construct
-def cas(array: Ptr[T] | Array[T, Any], index: Index, expected: T, new: T) -> T:
+def cas(
+    array: Ptr[T] | Array[T, Any], index: Index, expected: T, new: T, *, order: Order = "relaxed", scope: Scope = "gpu"
+) -> T:
     """``if array[index] == expected: array[index] = new``. Floats are compared by their bits."""
 
 
 @construct
-def inc(array: Ptr[T] | Array[T, Any], index: Index, value: T) -> T:
+def inc(array: Ptr[T] | Array[T, Any], index: Index, value: T, *, order: Order = "relaxed", scope: Scope = "gpu") -> T:
     """``array[index] = 0 if array[index] >= value else array[index] + 1``, of u32."""
 
 
 @construct
-def dec(array: Ptr[T] | Array[T, Any], index: Index, value: T) -> T:
+def dec(array: Ptr[T] | Array[T, Any], index: Index, value: T, *, order: Order = "relaxed", scope: Scope = "gpu") -> T:
     """``array[index] = value if array[index] == 0 or array[index] > value else array[index] - 1``, of u32."""
+
+
+@construct
+def load(
+    array: Ptr[T] | Array[T, Any],
+    index: Index,
+    *,
+    order: Literal["relaxed", "acquire", "seq_cst"] = "relaxed",
+    scope: Scope = "gpu",
+) -> T:
+    """``array[index]``, read at once as one value that some thread wrote; it is read each time."""
+
+
+@construct
+def store(
+    array: Ptr[T] | Array[T, Any],
+    index: Index,
+    value: T,
+    *,
+    order: Literal["relaxed", "release", "seq_cst"] = "relaxed",
+    scope: Scope = "gpu",
+) -> None:
+    """``array[index] = value``, written at once. A statement of its own."""

@@ -106,6 +106,17 @@ def test_atomics_and_bitcasts():
         atomic.inc(c, 0, 1)  # error: atomic.inc() takes elements of u32, and these are i32
         atomic.add(h, 0, 1)  # error: atomic.add() takes elements of i32, u32, i64, u64, f32, f64, and these are f16
         atomic.add(n, 0, 1)  # error: i32 cannot be indexed
+        atomic.add(c, 0, 1, "relaxed")  # error: atomic.add() takes 3 arguments (array, index, value), and this gives 4
+        atomic.add(c, 0, 1, order="seq")  # error: `order` of atomic.add() takes 'relaxed' or 'acquire' or 'release' or
+        #   'acq_rel' or 'seq_cst', known while the kernel is compiled
+        atomic.cas(c, 0, 1, 2, scope=n)  # error: `scope` of atomic.cas() takes 'block' or 'cluster' or 'gpu' or
+        #   'system', known while the kernel is compiled
+        atomic.load(c, 0, order="release")  # error: `order` of atomic.load() takes 'relaxed' or 'acquire' or 'seq_cst',
+        #   known while the kernel is compiled
+        atomic.store(c, 0, 1, order="acquire")  # error: `order` of atomic.store() takes 'relaxed' or 'release' or
+        #   'seq_cst', known while the kernel is compiled
+        atomic.store(c, 0, d)  # error: this is f64, but atomic.store() takes i32 # hint: cast it: i32(d)
+        n = atomic.store(c, 0, 1)  # error: atomic.store() returns no value # hint: call it in a statement of its own
         bitcast(n, f64)  # error: bitcast() keeps the bits: i32 and f64 differ in size
         #   # hint: a type of 32 bits, such as u32
         bitcast(n, 4)  # error: bitcast() takes a type here # hint: such as bitcast(x, u32)

@@ -31,7 +31,14 @@ CASES = [
 ]
 
 
-def kernel(op: ir.AtomicOp, type_: t.ScalarType) -> ir.Function:
+ORDERINGS = (
+    ir.RELAXED,
+    ir.Ordering(ir.Order.SEQ_CST, ir.Scope.BLOCK),
+    ir.Ordering(ir.Order.ACQ_REL, ir.Scope.SYSTEM),
+)
+
+
+def kernel(op: ir.AtomicOp, type_: t.ScalarType, ordering: ir.Ordering) -> ir.Function:
     """Thread i: ``out[i] = atomic(memory[index[i]], a[i], b[i])``, without ``b`` unless the operation takes two."""
     pointers = [("out", type_), ("memory", type_), ("index", t.I32), ("a", type_), ("b", type_)]
     out, memory, index, *operands = [ir.Local(n, t.PointerType(e), i) for i, (n, e) in enumerate(pointers)]
@@ -42,12 +49,20 @@ def kernel(op: ir.AtomicOp, type_: t.ScalarType) -> ir.Function:
 
     taken = operands if op is ir.AtomicOp.CAS else operands[:1]
     values = tuple(ir.Load(at(local, thread), type_, SPAN) for local in taken)
-    atomic = ir.Atomic(op, at(memory, ir.Load(at(index, thread), t.I32, SPAN)), values, type_, SPAN)
+    atomic = ir.Atomic(op, at(memory, ir.Load(at(index, thread), t.I32, SPAN)), values, type_, SPAN, ordering)
     store = ir.Store(at(out, thread), atomic, SPAN)
     return ir.Function("k", "k", (out, memory, index, *operands), t.VOID, (store,), SPAN, is_kernel=True)
 
 
-def run(device: Backend, op: ir.AtomicOp, memory: np.ndarray, index: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def run(
+    device: Backend,
+    op: ir.AtomicOp,
+    memory: np.ndarray,
+    index: Any,
+    a: np.ndarray,
+    b: np.ndarray,
+    ordering: ir.Ordering = ir.RELAXED,
+) -> np.ndarray:
     """The old values; ``memory`` is changed."""
     type_ = next(s for s in (*INTEGERS, *FLOATS) if s.numpy == memory.dtype)
     out = np.zeros_like(a)
@@ -55,7 +70,7 @@ def run(device: Backend, op: ir.AtomicOp, memory: np.ndarray, index: Any, a: np.
     addresses = [device.alloc(array.nbytes) for array in arrays]
     for address, array in zip(addresses, arrays, strict=True):
         device.write(address, memoryview(array.view(np.uint8)))
-    function = compile_one(device, kernel(op, type_))
+    function = compile_one(device, kernel(op, type_, ordering))
     device.launch(function, Launch((1, 1, 1), (len(a), 1, 1)), struct.pack("<5Q", *addresses))
     device.synchronize()
     for address, array in zip(addresses[:2], (out, memory), strict=True):
@@ -103,11 +118,14 @@ def numbers(type_: t.ScalarType, count: int, seed: int) -> np.ndarray:
     return np.array([edges[i] for i in rng.integers(0, 8, count)], type_.numpy)
 
 
+@pytest.mark.parametrize("ordering", ORDERINGS, ids=lambda o: o.order.name.lower())
 @pytest.mark.parametrize(("op", "type_"), CASES, ids=lambda v: v.value if isinstance(v, ir.AtomicOp) else v.name)
-def test_each_thread_on_its_own_element(op: ir.AtomicOp, type_: t.ScalarType, backend: Backend) -> None:
+def test_each_thread_on_its_own_element(
+    op: ir.AtomicOp, type_: t.ScalarType, ordering: ir.Ordering, backend: Backend
+) -> None:
     before, a, b = (numbers(type_, 64, seed) for seed in (1, 2, 3))
     memory = before.copy()
-    out = run(backend, op, memory, range(64), a, b)
+    out = run(backend, op, memory, range(64), a, b, ordering)
     assert out.tobytes() == before.tobytes()
     rows = zip(before.tolist(), a.tolist(), b.tolist(), strict=True)
     expected = np.array([updated(op, type_, *row) for row in rows], type_.numpy)
