@@ -15,6 +15,7 @@ from kdsl.codegen.sass import find_tool
 from kdsl.emulator import Emulator
 from kdsl.ir import nodes as ir
 from kdsl.lang.intrinsic import Libdevice
+from kdsl.lang.types import F32
 from kdsl.source import CompileError
 from kdsl.target import Target
 
@@ -112,9 +113,7 @@ def test_every_libdevice_function_has_a_name_in_the_language() -> None:
 
 
 def test_square_roots_inside_libdevice_are_correctly_rounded() -> None:
-    roots = [
-        c for c in CALLS if c.intrinsic.name in ("hypot", "norm3d", "norm4d", "norm", "sqrt") and c.bound.name == "f32"
-    ]
+    roots = [c for c in CALLS if c.intrinsic.name in ("hypot", "norm3d", "norm4d", "norm", "sqrt") and c.bound == F32]
     assert len(roots) == 5
     ptx = ptx_of([kernel(call, f"k{i}") for i, call in enumerate(roots)], Target.parse("sm_90"))
     assert not re.search(r"sqrt\.approx", ptx)
