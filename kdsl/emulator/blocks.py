@@ -12,6 +12,14 @@ from kdsl.emulator.instructions import control
 from kdsl.emulator.speculation import uncheck_speculated
 from kdsl.emulator.syntax import Function, Instruction
 
+ATOMIC_COST = 24
+"""An atomic takes about as long as so many other instructions, and a spin on one must end as soon as other loops do."""
+
+
+def cost(instruction: Instruction) -> int:
+    """How much of the step limit an instruction takes."""
+    return ATOMIC_COST if instruction.opcode[0] in ("atom", "red") else 1
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -96,7 +104,7 @@ class FunctionDecoder:
             end, successors = control.finish(self.function.entry), ()
         gate = steps[0].gate if steps else None
         return Block(
-            tuple(ops), end, gate, (), 0, len(ops) + 1, any(s.spins for s in steps),
+            tuple(ops), end, gate, (), 0, 1 + sum(cost(i) for _, i in found), any(s.spins for s in steps),
             tuple(i for _, i in found), successors, owners,
         )  # fmt: skip
 

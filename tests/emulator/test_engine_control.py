@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 import pytest
 
@@ -170,6 +172,17 @@ def test_an_endless_loop_names_its_line() -> None:
         "k.py:4: kernel k: no end after 5000 steps: the loop here may be endless (block (0, 0, 0), thread (0, 0, 0))"
     )
     assert (caught.value.file, caught.value.line, caught.value.kernel) == ("k.py", 4, "k")
+
+
+def test_a_spin_on_an_atomic_ends_sooner_because_its_steps_take_longer() -> None:
+    body = "ld.param.u64 %rd1, [a];\n$L: atom.global.add.u32 %r1, [%rd1], 1;\nsetp.ne.u32 %p1, %r1, 4294967295; @%p1 bra $L;\nret;"
+    machine = Machine(step_limit=5000)
+    counter = np.zeros(1, np.uint32)
+    address = machine.upload(counter)
+    with pytest.raises(LaunchTimeout):
+        machine.run(kernel("u64 a", body), 1, 1, struct.pack("<Q", address))
+    machine.emulator.read(address, memoryview(counter).cast("B"))
+    assert 100 < counter[0] < 300
 
 
 def test_trap_names_its_line_block_and_thread() -> None:
