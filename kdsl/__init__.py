@@ -89,6 +89,8 @@ if TYPE_CHECKING:
     from kdsl.lang.static import static_assert, static_range
     from kdsl.lang.synchronization import (
         FULL_MASK,
+        barrier,
+        barrier_arrive,
         fence,
         sync_threads,
         sync_threads_and,
@@ -121,7 +123,8 @@ _MODULES = {
         "lanemask_eq lanemask_lt lanemask_le lanemask_gt lanemask_ge"
     ),
     "kdsl.lang.synchronization": (
-        "FULL_MASK sync_threads sync_threads_count sync_threads_and sync_threads_or sync_warp fence"
+        "FULL_MASK barrier barrier_arrive fence "
+        "sync_threads sync_threads_count sync_threads_and sync_threads_or sync_warp"
     ),
     "kdsl.lang.warp": "shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync all_sync any_sync ballot_sync active_mask",
     "kdsl.lang.collective": (
@@ -196,6 +199,8 @@ __all__ = [
     "any_sync",
     "atomic",
     "ballot_sync",
+    "barrier",
+    "barrier_arrive",
     "bf16",
     "bfe",
     "bfi",

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from kdsl.frontend import arrays, atomics, builtin, casts, printing
+from kdsl.frontend.barriers import named_barrier
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import Value
 from kdsl.ir.nodes import AtomicOp, UnaryOp
@@ -17,6 +18,7 @@ from kdsl.lang import atomic
 from kdsl.lang.casts import bitcast
 from kdsl.lang.memory import local, shared
 from kdsl.lang.static import static_assert, static_range
+from kdsl.lang.synchronization import barrier, barrier_arrive
 
 Handler = Callable[[Frame, ast.Call], Value]
 
@@ -53,6 +55,8 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (atomic.cas, atomics.atomic(AtomicOp.CAS)),
         (atomic.load, atomics.load),
         (atomic.store, atomics.store),
+        (barrier, named_barrier(barrier)),
+        (barrier_arrive, named_barrier(barrier_arrive)),
         (static_range, builtin.static_range),
         (static_assert, builtin.static_assert),
     ]

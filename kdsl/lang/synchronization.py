@@ -38,6 +38,20 @@ def sync_threads_or(predicate: bool) -> bool:
     """`sync_threads`, and whether any thread of the block came with a true ``predicate``."""
 
 
+@intrinsic(Nvvm("llvm.nvvm.barrier.cta.sync.count", ("id", "count")), ptx="barrier.sync", convergent=True)
+def barrier(id: u32, count: u32) -> None:
+    """Wait at the block's barrier ``id``, 0 to 15, until ``count`` threads have come to it, the caller among them.
+
+    Whole warps come: ``count`` is a multiple of 32. Those who come may do so in different calls, here or in
+    `barrier_arrive`, and see what each wrote before. Barrier 0 is the one of `sync_threads`.
+    """
+
+
+@intrinsic(Nvvm("llvm.nvvm.barrier.cta.arrive.count", ("id", "count")), ptx="barrier.arrive", convergent=True)
+def barrier_arrive(id: u32, count: u32) -> None:
+    """Come to the block's barrier ``id`` as `barrier` does, but go on at once: for producers, whom others wait for."""
+
+
 @intrinsic(Nvvm("llvm.nvvm.bar.warp.sync", ("mask",)), ptx="bar.warp.sync", convergent=True)
 def sync_warp(mask: u32 = FULL_MASK) -> None:
     """Wait for the lanes in ``mask``, the caller's among them; their memory accesses before are seen by them after."""

@@ -7,7 +7,22 @@ import math
 
 import numpy as np
 
-from kdsl import FULL_MASK, Ptr, bitcast, f32, f64, fence, grid, i32, kernel, shfl_xor_sync, thread_idx, u32
+from kdsl import (
+    FULL_MASK,
+    Ptr,
+    barrier,
+    barrier_arrive,
+    bitcast,
+    f32,
+    f64,
+    fence,
+    grid,
+    i32,
+    kernel,
+    shfl_xor_sync,
+    thread_idx,
+    u32,
+)
 
 from .harness import check_errors, errors_of
 
@@ -33,6 +48,20 @@ def wrap(f):
 @wrap
 def wrapped(x):
     return x
+
+
+def test_named_barriers():
+    @kernel
+    def k(n: i32, d: f32):
+        barrier(16, 64)  # error: a block has the barriers 0 to 15, and this is 16
+        barrier(1, 40)  # error: a barrier counts whole warps, 32 to 1024 threads, and this is 40 # hint: write 64
+        barrier_arrive(1, 0)  # error: a barrier counts whole warps, 32 to 1024 threads, and this is 0 # hint: write 32
+        barrier(2, 2048)  # error: a barrier counts whole warps, 32 to 1024 threads, and this is 2048 # hint: write 1024
+        barrier(1)  # error: barrier() needs `count` # hint: it takes id, count
+        barrier(d, 64)  # error: this is f32, but `id` takes u32 # hint: cast it: u32(d)
+        barrier(n, n)
+
+    check_errors(k)
 
 
 def test_names_that_are_not_imported():

@@ -84,10 +84,7 @@ def waiting_step(
         count = None if threads is None else uniform(f, threads)
         if which is None or (threads is not None and count is None):
             return arrive_each(f, slots, end)
-        if which > 15:
-            raise LaneFault(
-                SynchronizationError, f"barrier {which} does not exist; there are 0 to 15", 0, int(f.lanes[0])
-            )
+        check(f, which, count)
         values: Array | None = None
         if predicate is not None:
             values = np.broadcast_to(f.registers[predicate] ^ complement, (f.count,))
@@ -98,20 +95,32 @@ def waiting_step(
     return Step(end=end, uses=uses, successors=(target,))
 
 
+def check(f: Fragment, number: int, threads: int | None) -> None:
+    """LaneFault for a barrier that does not exist, or that would wait for a part of a warp."""
+    why = ""
+    if number > 15:
+        why = f"barrier {number} does not exist; there are 0 to 15"
+    elif threads is not None and (threads % 32 or not threads):
+        why = f"barrier {number} counts {threads} threads; whole warps come, so it is a multiple of 32"
+    if why:
+        raise LaneFault(SynchronizationError, why, 0, int(f.lanes[0]))
+
+
 def arrive(scope: Scope, instruction: Instruction) -> Step:
-    number, _ = scope.operands(instruction, 2)
-    slot = scope.source(instruction, number, "u32")
+    operands = scope.operands(instruction, 2)
+    slots = tuple(scope.source(instruction, operand, "u32") for operand in operands)
     target = scope.next_pc
 
     def end(f: Fragment) -> bool:
-        which = uniform(f, slot)
-        if which is None:
-            return arrive_each(f, (slot,), end)
+        which, count = (uniform(f, slot) for slot in slots)
+        if which is None or count is None:
+            return arrive_each(f, slots, end)
+        check(f, which, count)
         f.pc = target
         f.batch.barriers.signal(f, which)
         return True
 
-    return Step(end=end, uses=(slot,), successors=(target,))
+    return Step(end=end, uses=slots, successors=(target,))
 
 
 def reduction(scope: Scope, instruction: Instruction, operation: str, aligned: bool) -> Step:
