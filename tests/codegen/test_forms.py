@@ -1,4 +1,4 @@
-"""The form of the code that facts were measured on: each line of a kernel beside what it must become.
+"""The form of code that measured fastest against nvcc: each line of a kernel beside what it must become.
 
 A comment ``# PTX:`` is a filecheck pattern, matched in order against the kernel's PTX for sm_90.
 """

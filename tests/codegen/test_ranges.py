@@ -117,9 +117,6 @@ def test_range_variables() -> None:
     assert known(t.read(i), down) == Interval(0, 10)
 
 
-# --- what it saves ---------------------------------------------------------------------------------------------------
-
-
 def index_kernel(op: str, divisor: str) -> ir.Function:
     """``out[i op d] = 1`` with a known non-negative i and a divisor of some kind."""
     kernel = t.Kernel("k")
@@ -178,9 +175,6 @@ def test_an_i64_index_is_used_as_it_is() -> None:
     x, n = kernel.pointer("x", F32), kernel.parameter("n", I64)
     kernel.add(t.store(x, n, t.const(1.0, F32)))
     assert mnemonics(ptx_of(kernel.function()))[:2] == ["shl.b64", "add.s64"]
-
-
-# --- through functions -----------------------------------------------------------------------------------------------
 
 
 def global_thread() -> i32:

@@ -65,8 +65,6 @@ class Expressions:
         t = self.random.choice(types)
         return self.of(t, depth), t
 
-    # --- leaves -------------------------------------------------------------------------------------------------------
-
     def leaf(self, t: Scalar) -> p.Expr:
         mine = [name for name, kind in self.variables.items() if kind == t]
         if mine and self.random.random() < 0.8:
@@ -96,8 +94,6 @@ class Expressions:
             return p.Literal(self.random.randint(max(t.low, -10), 10))
         edge = self.random.choice((t.low, t.high, t.high - 1, t.high // 2, 1 << self.random.randrange(t.bits - 1)))
         return p.Literal(edge)
-
-    # --- any type -----------------------------------------------------------------------------------------------------
 
     def cast(self, t: Scalar, depth: int) -> p.Expr:
         operand, _ = self.any(depth)
@@ -142,8 +138,6 @@ class Expressions:
         e = self.of(t, depth)
         return e if any(f"'{name}'" in repr(e) for name in self.inputs) else p.Cast(t.name, p.Name(self.inputs[0]))
 
-    # --- ints ---------------------------------------------------------------------------------------------------------
-
     def int_arithmetic(self, t: Scalar, depth: int) -> p.Expr:
         op = self.random.choice(WIDE_ARITHMETIC)
         left, right = self.pair(t, depth, narrow=op not in ("min", "max"))
@@ -179,8 +173,6 @@ class Expressions:
         exponent = p.Literal(self.random.randint(0, 12)) if small else self.varying(t, depth)
         return p.Builtin("pow", (base, exponent)) if self.random.random() < 0.3 else p.Binary("**", base, exponent)
 
-    # --- floats -------------------------------------------------------------------------------------------------------
-
     def float_arithmetic(self, t: Scalar, depth: int) -> p.Expr:
         op = self.random.choice(FLOAT_ARITHMETIC)
         left, right = self.pair(t, depth)
@@ -198,8 +190,6 @@ class Expressions:
         else:
             left, right = self.pair(self.random.choice((I32, U32)), depth)
         return p.Binary("/", left, right)
-
-    # --- bools --------------------------------------------------------------------------------------------------------
 
     def comparison(self, _: Scalar, depth: int) -> p.Expr:
         t = self.random.choice((I32, I64, U32, U64, F16, BF16, F32, F64))

@@ -51,8 +51,6 @@ class Statements:
             makers = [self.give]
         return self.random.choice(makers)()
 
-    # --- assignments --------------------------------------------------------------------------------------------------
-
     def declare(self) -> list[p.Stmt]:
         value, t = self.expressions.any(2)
         name = self.fresh()
@@ -135,8 +133,6 @@ class Statements:
         targets = self.fresh("q"), self.fresh("r")
         self.know({n: t for n in targets})
         return [p.DivmodAssign(targets, left, right)]
-
-    # --- control flow -------------------------------------------------------------------------------------------------
 
     def branch(self, depth: int, loop: bool) -> list[p.Stmt]:
         test: p.Expr = self.expressions.test(2)

@@ -81,9 +81,6 @@ def expected(case: Case) -> list[Expected]:
     return results
 
 
-# --- running ----------------------------------------------------------------------------------------------------------
-
-
 def load(source: str, directory: Path) -> kdsl.KernelModule:
     """The class ``programs`` of a rendered file, imported from a file of its own."""
     path = directory / f"programs_{next(NUMBER)}.py"
@@ -156,9 +153,6 @@ def run_all(
         except DeviceError as error:
             results.append(f"{type(error).__name__}: {error}")
     return results
-
-
-# --- comparing --------------------------------------------------------------------------------------------------------
 
 
 def agrees(want: Expected, got: int, t: Scalar) -> bool:

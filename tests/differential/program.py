@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# --- expressions ------------------------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True)
 class Name:
@@ -98,8 +96,6 @@ class Walrus:
 
 Expr = Name | Literal | Unary | Binary | Compare | Logical | Conditional | Cast | Bitcast | Builtin | Call | Walrus
 
-# --- statements -------------------------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True)
 class Assign:
@@ -176,8 +172,6 @@ class Return:
 
 
 Stmt = Assign | Augmented | TupleAssign | DivmodAssign | If | While | For | Break | Continue | Return
-
-# --- whole programs ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

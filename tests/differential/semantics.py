@@ -58,9 +58,6 @@ def literal(value: Value, t: Scalar) -> Value:
     return int(value)
 
 
-# --- integers ---------------------------------------------------------------------------------------------------------
-
-
 def floor_divide(a: int, b: int) -> int:
     return a // b if b else 0
 
@@ -95,8 +92,6 @@ INT_BINARY: dict[str, Callable[[int, int], int]] = {
     "min": min,
     "max": max,
 }
-
-# --- floats -----------------------------------------------------------------------------------------------------------
 
 
 def float_modulo(a: float, b: float, form: ieee.Format) -> float:
@@ -169,8 +164,6 @@ def whole(rounding: Callable[[float], int], a: float) -> float:
 
 
 ROUNDINGS: dict[str, Callable[[float], int]] = {"round": round, "floor": math.floor, "ceil": math.ceil}
-
-# --- both -------------------------------------------------------------------------------------------------------------
 
 
 def binary(op: str, a: Value, b: Value, t: Scalar) -> Value:
