@@ -116,8 +116,6 @@ class Expressions:
         assert isinstance(e.type, ScalarType)
         return constant(e.type, e.value)
 
-    # --- locals -------------------------------------------------------------------------------------------------------
-
     def _read(self, e: ir.Read) -> Any:
         if e.local.uid in self.values:
             return self.values[e.local.uid]
@@ -135,8 +133,6 @@ class Expressions:
         if local.uid not in self.variables:
             self.variables[local.uid] = self.context.alloca(llvm_type(local.type), local.name)
         return self.variables[local.uid]
-
-    # --- operators ----------------------------------------------------------------------------------------------------
 
     def _binary(self, e: ir.Binary, left: llvm.Value, right: llvm.Value, *, index: bool) -> Any:
         known = (self.ranges.interval(e.left), self.ranges.interval(e.right))
@@ -232,8 +228,6 @@ class Expressions:
             return rebind_half(self.builder, value, t)
         return self.builder.bitcast(value, t)
 
-    # --- memory -------------------------------------------------------------------------------------------------------
-
     def _element_address(self, e: ir.ElementAddress) -> Any:
         t = e.base.type
         assert isinstance(t, PointerType | ArrayType)
@@ -257,8 +251,6 @@ class Expressions:
                 name = f"{self.function.name}_{e.name if e.name.isascii() else 'array'}_{e.uid}"
                 self.arrays[e.uid] = self.context.shared.variable(llvm.ArrayType(t, size), name, Space.SHARED, 16)
         return self.arrays[e.uid]
-
-    # --- tuples and calls ---------------------------------------------------------------------------------------------
 
     def _tuple(self, e: ir.TupleExpr) -> Any:
         elements = [self.value(element) for element in e.elements]

@@ -127,8 +127,6 @@ class Frame:
     pending: list[ir.Stmt] = field(default_factory=list)
     """The statements built so far of the block being built."""
 
-    # --- places and mistakes
-
     def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> Span:
         return self.file.span(node)
 
@@ -144,8 +142,6 @@ class Frame:
             span = node if isinstance(node, Span) else self.span(node)
             self.session.reporter.add(span, message, hint, self.calls)
         return POISON
-
-    # --- expressions
 
     def value(self, node: ast.expr) -> Value:
         """What an expression is."""
@@ -210,8 +206,6 @@ class Frame:
             return expr, expr
         local = self.local(name, expr.type)
         return ir.AssignExpr(local, expr, expr.type, expr.span), ir.Read(local, expr.type, expr.span)
-
-    # --- names
 
     @property
     def refused(self) -> frozenset[str]:
@@ -327,8 +321,6 @@ class Frame:
                 return Tuple(tuple(self.respanned(e, node) for e in elements))
             case _:
                 return value
-
-    # --- statements
 
     def emit(self, statement: ir.Stmt) -> None:
         self.pending.append(statement)
