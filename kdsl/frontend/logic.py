@@ -59,7 +59,8 @@ def test(frame: Frame, node: ast.expr) -> Test:
             inner = test(frame, operand)
             result = Test(_not(inner.expr, frame, node), inner.when_false, inner.when_true)
         case _:
-            expr = as_test(frame, frame.value(node), node)
+            value, when_true = _chain(frame, node) if isinstance(node, ast.Compare) else (frame.value(node), 0)
+            expr = as_test(frame, value, node)
             bound = frame.bound
             match expr:
                 case ir.Const(True):
@@ -67,7 +68,7 @@ def test(frame: Frame, node: ast.expr) -> Test:
                 case ir.Const(False):
                     result = Test(expr, ALL, bound)
                 case _:
-                    result = Test(expr, bound, bound)
+                    result = Test(expr, bound | when_true, bound)
     frame.bound = result.when_true & result.when_false
     return result
 
@@ -148,15 +149,20 @@ def bool_op(frame: Frame, node: ast.expr) -> Value:
 
 def comparison(frame: Frame, node: ast.Compare) -> Value:
     """``a < b <= c``: each operand is evaluated once, and none after the first comparison that is false."""
+    return _chain(frame, node)[0]
+
+
+def _chain(frame: Frame, node: ast.Compare) -> tuple[Value, int]:
+    """A comparison, and the variables assigned where all of it is true; the frame's are those that always are."""
     if len(node.ops) > LONGEST_CHAIN:
-        return refuse_chain(frame, node)
+        return refuse_chain(frame, node), frame.bound
     left_node, left = node.left, frame.value(node.left)
     result: ir.Expr | None = None
     wrong = False
     assigned = frame.bound
     for i, (op, right_node) in enumerate(zip(node.ops, node.comparators, strict=True)):
         if type(op) not in COMPARE:
-            return refuse_comparison(frame, op, node)
+            return refuse_comparison(frame, op, node), frame.bound
         right = frame.value(right_node)
         if i == 0:
             assigned = frame.bound
@@ -167,8 +173,8 @@ def comparison(frame: Frame, node: ast.Compare) -> Value:
         else:
             wrong = True
         left_node, left = right_node, again
-    frame.bound = assigned
-    return POISON if wrong or result is None else Runtime(result)
+    when_true, frame.bound = frame.bound, assigned
+    return (POISON if wrong or result is None else Runtime(result)), when_true
 
 
 def _kept(frame: Frame, value: Value, node: ast.expr) -> tuple[Value, Value]:

@@ -330,6 +330,19 @@ def test_walrus_chain():
     assert y[:3] == [10, 7, 4]
 
 
+def test_walrus_at_the_end_of_a_chain():
+    @kernel
+    def k(x: Ptr[f32], y: Ptr[i32], n: i32):
+        if 0 < n < (last := n + 3):
+            y[0] = last
+        while 0 < n <= (rest := n - 1) + 1 < 100:
+            y[1] += rest
+            n = rest
+
+    x, y = run(k)
+    assert y[:2] == [8, 10]
+
+
 def test_is_none_free():
     @kernel
     def k(x: Ptr[f32], y: Ptr[i32], n: i32):
