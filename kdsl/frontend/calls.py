@@ -52,6 +52,7 @@ UNSUPPORTED: dict[Any, str | None] = {
     dict: "use arrays, or a chain of if and elif",
     set: "compare with each value",
     slice: "loop over the indices",
+    breakpoint: "brkpt() of kdsl stops a debugger on the device",
     complex: "compute with the real and imaginary parts",
     input: "pass values as parameters",
     open: "read the file on the host, and pass its contents as an array",

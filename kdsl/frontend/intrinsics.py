@@ -6,6 +6,7 @@ import ast
 import math
 from collections.abc import Callable
 from inspect import Parameter as Python
+from itertools import chain
 from typing import Any, TypeVar
 
 from kdsl.frontend import convert, weak
@@ -66,14 +67,16 @@ def _by_python(frame: Frame, function: Callable[..., Any], values: list[Value], 
 
 
 def _matching(frame: Frame, overloads: tuple[Signature, ...], given: Given, node: ast.Call) -> Signature | None:
-    """The overload whose constants are those given; of several the first of the arguments' very types, if any is."""
+    """The overload whose constants are those given; of several, one whose types the arguments have or convert to."""
     fitting = [
         signature
         for signature in overloads
         if all(_constant_fits(p.form, given[p.name][0]) for p in signature.parameters if p.name in given)
     ]
     if fitting:
-        return next((s for s in fitting if _types_fit(s, given)), fitting[0])
+        exact = (s for s in fitting if _types_fit(s, given, lambda found, wanted: found == wanted))
+        converting = (s for s in fitting if _types_fit(s, given, convert.converts))
+        return next(chain(exact, converting), fitting[0])
     for parameter in overloads[0].parameters:
         if isinstance(parameter.form, OneOf | AnyText) and parameter.name in given:
             forms = [p.form for s in overloads for p in s.parameters if p.name == parameter.name]
@@ -94,10 +97,11 @@ def _constant_fits(form: Form, value: Value) -> bool:
     return True
 
 
-def _types_fit(signature: Signature, given: Given) -> bool:
-    """Whether every argument that is no literal has the type that the overload says."""
-    pairs = [(p.form, given[p.name][0]) for p in signature.parameters if p.name in given]
-    return all(is_weak_value(v) or not isinstance(f, ScalarType) or type_of(v) == f for f, v in pairs)
+def _types_fit(signature: Signature, given: Given, fits: Callable[[ScalarType, ScalarType], bool]) -> bool:
+    """Whether every argument that is no literal fits the type that the overload says."""
+    pairs = [(type_of(given[p.name][0]), p.form) for p in signature.parameters if p.name in given]
+    strong = [(t, f) for t, f in pairs if isinstance(t, ScalarType) and isinstance(f, ScalarType)]
+    return all(fits(t, f) for t, f in strong)
 
 
 def constant_of(value: Value) -> Any:

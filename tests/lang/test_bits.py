@@ -23,6 +23,7 @@ from kdsl import (
     mul_wide,
     popc,
     thread_idx,
+    u16,
     u32,
     u64,
 )
@@ -176,3 +177,24 @@ def test_a_table_must_be_a_constant_byte() -> None:
         varying.compile(target="sm_90")
     with pytest.raises(CompileError, match="0 to 255, not 256"):
         large.compile(target="sm_90")
+
+
+@kernel
+def narrow_factors(small: Ptr[u16], x: Ptr[u32], out: Ptr[u64]) -> None:
+    out[0] = mul_wide(small[0], x[0])
+    out[1] = u64(mul_wide(small[0], small[0]))
+
+
+def test_wide_products_of_narrower_numbers() -> None:
+    out = np.zeros(2, np.uint64)
+    narrow_factors[1, 1](np.array([0xFFFF], np.uint16), np.array([0xFFFF_FFFF], np.uint32), out)
+    assert out.tolist() == [0xFFFF * 0xFFFF_FFFF, 0xFFFF * 0xFFFF]
+
+
+def test_wide_products_of_mixed_signs_need_a_cast() -> None:
+    @kernel
+    def mixed(x: Ptr[i32], y: Ptr[u32], out: Ptr[u64]) -> None:
+        out[0] = u64(mul_wide(x[0], y[0]))
+
+    with pytest.raises(CompileError, match=r"this is u32, but `y` takes i32"):
+        mixed.check()

@@ -7,6 +7,7 @@ import pytest
 
 from kdsl import (
     Array,
+    CompileError,
     DeviceError,
     Ptr,
     brkpt,
@@ -106,3 +107,12 @@ def test_breakpoints_are_in_the_ptx() -> None:
     lines = [line.strip() for line in stopping.compile(target="sm_90").ptx.splitlines()]
     kept = [line.split()[0] for line in lines if line.startswith(("st.global", "brkpt"))]
     assert kept == ["st.global.b32", "brkpt;", "st.global.b32"]
+
+
+def test_pythons_breakpoint_is_refused_with_the_name_to_use() -> None:
+    @kernel
+    def stopping(x: Ptr[f32]) -> None:
+        breakpoint()
+
+    with pytest.raises(CompileError, match=r"brkpt\(\) of kdsl"):
+        stopping.check()
