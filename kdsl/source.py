@@ -125,7 +125,7 @@ class SourceFile:
         text = self.lines[line - 1] if line <= len(self.lines) else ""
         return offset + 1 if text.isascii() else len(text.encode()[:offset].decode(errors="replace")) + 1
 
-    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> Span:
+    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword | ast.pattern) -> Span:
         """Where a node stands."""
         line, end = node.lineno, node.end_lineno or node.lineno
         return Span(

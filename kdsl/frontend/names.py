@@ -113,7 +113,7 @@ def scope_of(node: FunctionNode) -> Scope:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """What stands in a statement besides expressions: the parts of a `with`, `try` or `match`."""
+    """What stands in a statement besides expressions: the parts of a `with` or `try`."""
     return (
         child
         for child in ast.iter_child_nodes(node)
@@ -121,8 +121,19 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
     )
 
 
-def stored_names(statement: ast.stmt) -> frozenset[str]:
-    """Every name that a statement binds, in whatever way."""
+@lru_cache(maxsize=512)
+def captured_name(pattern: ast.pattern) -> ast.Name | None:
+    """The name that a pattern binds to what it matches, as a target of an assignment; None for `_` and others."""
+    if not isinstance(pattern, ast.MatchAs) or pattern.name is None:
+        return None
+    end = pattern.end_col_offset
+    start = end - len(pattern.name.encode()) if pattern.pattern is not None else pattern.col_offset
+    line = pattern.end_lineno
+    return ast.Name(pattern.name, ast.Store(), lineno=line, col_offset=start, end_lineno=line, end_col_offset=end)
+
+
+def stored_names(statement: ast.stmt | ast.pattern) -> frozenset[str]:
+    """Every name that a statement or pattern binds, in whatever way."""
     found: set[str | None] = set()
     for node in ast.walk(statement):
         match node:
@@ -176,6 +187,13 @@ class _Walk:
             case ast.While() | ast.If():
                 self.expression(s.test, s, loops)
                 return [(s.body, loops), (s.orelse, loops)]
+            case ast.Match():
+                reads = self.expression(s.subject, s, loops)
+                for case in s.cases:
+                    self.pattern(case.pattern, (), s, loops, reads)
+                    if case.guard is not None:
+                        self.expression(case.guard, s, loops)
+                return [(case.body, loops) for case in s.cases]
             case ast.Return(value=value):
                 reads = self.expression(value, s, loops) if value else frozenset()
                 self.bind(RETURN, How.RETURN, s, value, (), s, loops, reads)
@@ -220,6 +238,33 @@ class _Walk:
                         self.target(part, how, value, (*path, i), statement, loops, reads)
             case _:
                 self.expression(target, statement, loops)
+
+    def pattern(
+        self,
+        pattern: ast.pattern,
+        path: tuple[int, ...],
+        statement: ast.Match,
+        loops: tuple[ast.For, ...],
+        reads: frozenset[str],
+    ) -> None:
+        """Note what a pattern reads, and the parts of the subject that it binds names to."""
+        match pattern:
+            case ast.MatchValue(value=value):
+                self.expression(value, statement, loops)
+            case ast.MatchAs(pattern=inner):
+                if inner is not None:
+                    self.pattern(inner, path, statement, loops, reads)
+                target = captured_name(pattern)
+                if target is not None:
+                    self.bind(target.id, How.ASSIGN, target, statement.subject, path, statement, loops, reads)
+            case ast.MatchOr(patterns=patterns):
+                for one in patterns:
+                    self.pattern(one, path, statement, loops, reads)
+            case ast.MatchSequence(patterns=patterns):
+                for i, one in enumerate(patterns):
+                    self.pattern(one, (*path, i), statement, loops, reads)
+            case _:
+                self.found.refused |= stored_names(pattern)
 
     def bind(
         self,

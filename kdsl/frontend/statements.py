@@ -8,6 +8,7 @@ from kdsl.frontend.assign import assign, augmented_assign, store
 from kdsl.frontend.frame import ALL, Frame
 from kdsl.frontend.logic import Test, test
 from kdsl.frontend.loops import for_, while_
+from kdsl.frontend.match import match_
 from kdsl.frontend.meet import converted
 from kdsl.frontend.names import RETURN, stored_names
 from kdsl.frontend.printing import constant_text
@@ -41,6 +42,8 @@ def statement(frame: Frame, node: ast.stmt) -> None:
             for_(frame, node, block)
         case ast.While():
             while_(frame, node, block)
+        case ast.Match():
+            match_(frame, node, block)
         case ast.Return():
             _return(frame, node)
         case ast.Break():

@@ -37,8 +37,15 @@ STATEMENTS: dict[type[ast.stmt], Refusal] = {
     ast.Global: ("`global` cannot be used in a kernel: it cannot change the host's variables", "store it in an array"),
     ast.Nonlocal: ("`nonlocal` cannot be used in a kernel", "return the value to the caller"),
     ast.Delete: ("`del` cannot be used in a kernel", "variables end with the function; leave it out"),
-    ast.Match: ("`match` is not supported yet", "write if and elif"),
 }  # fmt: skip
+PATTERNS: dict[type[ast.pattern], Refusal] = {
+    ast.MatchStar: ("a pattern has no `*`: a tuple has a fixed length", "write `_` for each element"),
+    ast.MatchMapping: ("a kernel has no dicts to match", "match a tuple of the values"),
+    ast.MatchClass: (
+        "a pattern cannot ask for a class: types are known while the kernel is compiled",
+        "match the value",
+    ),
+}
 CONSTANTS: dict[type, Refusal] = {
     complex: ("a kernel has no complex numbers", "compute with the real and imaginary parts"),
     bytes: ("a kernel has no bytes", "pass them to the kernel as an array of u8"),
@@ -72,6 +79,11 @@ def refuse_chain(frame: Frame, node: ast.expr) -> Poison:
 def refuse_comparison(frame: Frame, op: ast.cmpop, node: ast.expr) -> Poison:
     """Report `is` or `in`."""
     return frame.error(node, *COMPARISONS[type(op)])
+
+
+def refuse_pattern(frame: Frame, pattern: ast.pattern) -> Poison:
+    """Report a pattern that is outside of the language."""
+    return frame.error(frame.file.span(pattern), *PATTERNS[type(pattern)])
 
 
 def refuse(frame: Frame, node: ast.expr | ast.stmt) -> Poison:

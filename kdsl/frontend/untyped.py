@@ -12,10 +12,12 @@ from kdsl.frontend.syntax import (
     CONSTANTS,
     EXPRESSIONS,
     MATRIX_PRODUCT,
+    PATTERNS,
     RETURNED_VALUE,
     STATEMENTS,
     refuse,
     refuse_comparison,
+    refuse_pattern,
 )
 
 
@@ -40,6 +42,8 @@ def _refused(frame: Frame, node: ast.AST) -> bool:
             refuse(frame, node)
         case ast.expr() if type(node) in EXPRESSIONS:
             refuse(frame, node)
+        case ast.pattern() if type(node) in PATTERNS:
+            refuse_pattern(frame, node)
         case ast.Constant(value=value) if type(value) in CONSTANTS:
             frame.error(node, *CONSTANTS[type(value)])
         case ast.Attribute(ctx=ast.Store()):

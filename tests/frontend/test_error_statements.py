@@ -26,9 +26,6 @@ def test_statements_that_a_kernel_does_not_have():
         from os import path  # error: a kernel cannot import
 
         raise ValueError  # error: a kernel cannot raise
-        match n:  # error: `match` is not supported yet # hint: write if and elif
-            case 1:
-                pass
 
         async def f():  # error: an async function cannot be defined in a kernel
             pass
