@@ -84,7 +84,7 @@ if TYPE_CHECKING:
         warp_size,
     )
     from kdsl.lang.math import brev, byte_perm, clz, fast, ffs, fma, hadd, mul24, mul_hi, popc, rhadd, rsqrt, sad
-    from kdsl.lang.memory import local, shared
+    from kdsl.lang.memory import constant, local, shared
     from kdsl.lang.special import brkpt, clock, clock64, globaltimer, nanosleep, sm_id, trap
     from kdsl.lang.static import static_assert, static_range
     from kdsl.lang.synchronization import (
@@ -135,7 +135,7 @@ _MODULES = {
         "funnel_shift_l funnel_shift_lc funnel_shift_r funnel_shift_rc bfe bfi lop3 mul_wide dp4a dp2a_lo dp2a_hi"
     ),
     "kdsl.lang.special": "brkpt clock clock64 globaltimer nanosleep sm_id trap",
-    "kdsl.lang.memory": "shared local",
+    "kdsl.lang.memory": "shared local constant",
     "kdsl.lang.static": "static_assert static_range",
     "kdsl.lang.casts": "bitcast",
     "kdsl.lang.math": "fast fma rsqrt brev byte_perm clz ffs hadd mul24 mul_hi popc rhadd sad",
@@ -213,6 +213,7 @@ __all__ = [
     "clock",
     "clock64",
     "clz",
+    "constant",
     "cuda_module",
     "current_device",
     "dp2a_hi",

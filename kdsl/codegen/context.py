@@ -28,6 +28,7 @@ class ModuleContext:
     target: Target
     ptx_version: int
     strings: dict[bytes, llvm.GlobalVariable] = field(default_factory=dict)
+    constants: dict[bytes, llvm.GlobalVariable] = field(default_factory=dict)
 
     def declare(
         self, name: str, result: llvm.Type, parameters: Sequence[llvm.Type], *, convergent: bool = False
@@ -48,6 +49,15 @@ class ModuleContext:
         variable.linkage, variable.align = "internal", align
         variable.initializer = llvm.Constant(t, llvm.Undefined)
         return variable
+
+    def constant(self, data: bytes, name: str) -> llvm.GlobalVariable:
+        """These bytes in constant memory, one variable for each contents."""
+        if data not in self.constants:
+            t = llvm.ArrayType(I8, len(data))
+            variable = self.variable(t, f"constant_{name}_{len(self.constants)}", Space.CONSTANT, 16)
+            variable.initializer, variable.global_constant = llvm.Constant(t, bytearray(data)), True
+            self.constants[data] = variable
+        return self.constants[data]
 
     def dynamic_shared(self) -> llvm.GlobalVariable:
         """The start of the block's dynamic shared memory, whose size a launch says."""

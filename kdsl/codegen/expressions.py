@@ -89,6 +89,9 @@ class Expressions:
                 return self._at(e, memory.extent, self.context, self.value(e.array), e.array.type, e.axis)
             case ir.SharedArray() | ir.LocalArray():
                 return self._array(e)
+            case ir.ConstantArray():
+                # PTX knows ASCII names only.
+                return self.context.shared.constant(e.data, e.name if e.name.isascii() else "array")
             case ir.DynamicShared():
                 offset = [(self.index(e.offset), _scalar(e.offset.type))]
                 start = self.context.shared.dynamic_shared()

@@ -12,6 +12,9 @@ from kdsl.codegen.types import I32, I64, alignment, constant, memory_type
 from kdsl.lang import types
 from kdsl.lang.types import ArrayType, Kind, PointerType, ScalarType, Space, Type
 
+_SHORT = (Space.SHARED, Space.CONSTANT)
+"""Spaces whose addresses have 32 bits."""
+
 
 def load(context: Context, address: llvm.Value, t: Type) -> llvm.Value:
     """The value of type ``t`` at an address."""
@@ -52,7 +55,7 @@ def element_address(
     builder = context.builder
     if isinstance(t, PointerType) or (t.ndim == 1 and not t.strided):
         (offset, index_type) = indices[0]
-        wide = _extend(builder, offset, index_type, 32 if t.space is Space.SHARED else 64)
+        wide = _extend(builder, offset, index_type, 32 if t.space in _SHORT else 64)
     else:
         wide = _array_offset(context, base, t, indices)
     return builder.gep(data_pointer(context, base, t), [wide], source_etype=memory_type(t.element))
@@ -81,7 +84,7 @@ def _array_offset(
         for axis, number in enumerate(numbers[1:], 1):
             size = llvm.Constant(integer, t.shape[axis]) if t.shape is not None else word(1 + axis)
             offset = builder.add(builder.mul(offset, size, flags=("nsw",)), number, flags=("nsw",))
-    return builder.sext(offset, I64) if bits < 64 and t.space is not Space.SHARED else offset
+    return builder.sext(offset, I64) if bits < 64 and t.space not in _SHORT else offset
 
 
 def _extend(builder: llvm.IRBuilder, value: llvm.Value, t: ScalarType, bits: int) -> llvm.Value:

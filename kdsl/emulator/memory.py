@@ -23,6 +23,8 @@ SHARED_WINDOW = 1
 LOCAL_WINDOW = 2
 FUNCTION_WINDOW = 3
 FIRST_WINDOW = 16
+CONSTANT_BITS = 20
+MOST_CONSTANTS = 1 << (32 - CONSTANT_BITS)
 
 
 class LaneFault(Exception):
@@ -78,6 +80,8 @@ class GlobalMemory:
         self.allocations: dict[int, Allocation] = {}
         self.freed: dict[int, int] = {}
         self.next_window = FIRST_WINDOW
+        self.constant_bases: Array = np.zeros(MOST_CONSTANTS, np.uint64)
+        """What the 32-bit address of a constant lacks of its whole one, by its bits above ``CONSTANT_BITS``."""
 
     def allocate(self, size: int, name: str, writable: bool = True) -> Allocation:
         if size < 0:
@@ -90,6 +94,26 @@ class GlobalMemory:
         self.allocations[window] = allocation
         return allocation
 
+    def allocate_constant(self, size: int, name: str) -> Allocation:
+        """Constant memory. Its addresses come in 32 bits too: in the low half, variables stand a megabyte apart."""
+        free = np.flatnonzero(self.constant_bases[1:] == 0)
+        if size > 1 << CONSTANT_BITS or not free.shape[0]:
+            raise MemoryError(f"the emulator has no room for the constant {name} of {size} bytes")
+        which = int(free[0]) + 1
+        window = self.next_window
+        self.next_window += 1
+        whole = (window << WINDOW_BITS) + WINDOW_START
+        allocation = Allocation(whole + (which << CONSTANT_BITS), size, name, writable=False)
+        self.allocations[window] = allocation
+        self.constant_bases[which] = whole
+        return allocation
+
+    def whole_constant(self, address: Array) -> Array:
+        """Whole addresses of constants, of which some may have lost their high half."""
+        which = address.astype(np.uint32) >> np.uint32(CONSTANT_BITS)
+        wide = address.astype(np.uint64)
+        return np.where(wide >> np.uint64(32) == 0, self.constant_bases[which] + wide, wide)
+
     def free(self, address: int) -> None:
         window = address >> WINDOW_BITS
         allocation = self.allocations.get(window)
@@ -97,6 +121,7 @@ class GlobalMemory:
             raise DeviceError(f"free of {address:#x}, which is not the start of a live allocation")
         del self.allocations[window]
         self.freed[window] = allocation.size
+        self.constant_bases[self.constant_bases == (window << WINDOW_BITS) + WINDOW_START] = 0
 
     def span(self, address: int, size: int, what: str) -> Array:
         """The bytes of a host's copy; MemoryFault if they are not inside of one allocation."""

@@ -60,7 +60,9 @@ def load(text: str, memory: GlobalMemory) -> Program:
 def allocate(variable: Variable, memory: GlobalMemory) -> Allocation:
     if variable.external:
         raise DeviceError(f"the module's {variable.name} is external and nothing defines it")
-    return memory.allocate(variable.size, variable.name, writable=variable.space != "const")
+    if variable.space == "const":
+        return memory.allocate_constant(variable.size, variable.name)
+    return memory.allocate(variable.size, variable.name)
 
 
 def initialize(variable: Variable, memory: GlobalMemory, names: Names) -> None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import ast
 
+import numpy as np
+
 from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.casts import cast_type
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.memory import array_of, as_int, constant_int, elements
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, describe, is_constant
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import PointerType, ScalarType, Space
+from kdsl.lang.types import VOID, ArrayType, PointerType, ScalarType, Space, Type, as_type
 
 # PTX: static shared memory of a block, on every architecture.
 SHARED_BYTES = 48 * 1024
 LOCAL_BYTES = 512 * 1024
+CONSTANT_BYTES = 64 * 1024
 
 
 def shared_array(frame: Frame, node: ast.Call) -> Value:
@@ -61,6 +64,39 @@ def shared_dynamic(frame: Frame, node: ast.Call) -> Value:
         hint = as_int(frame, place) if isinstance(offset.type, ScalarType) else None
         return frame.error(place, f"the offset of {name}() is an int, and this is {describe(offset.type)}", hint)
     return Runtime(ir.DynamicShared(offset, PointerType(type, Space.SHARED), frame.span(node)))
+
+
+def constant_array(frame: Frame, node: ast.Call) -> Value:
+    """``constant.array(array)``."""
+    name = "constant.array"
+    found = match_arguments(frame, node, name, ("array",))
+    if found is None:
+        return POISON
+    place = found["array"]
+    value = frame.value(place)
+    if isinstance(value, Poison):
+        return POISON
+    array = value.object if isinstance(value, Static) else None
+    if not isinstance(array, np.ndarray):
+        hint = "make it on the host, outside of the kernel, and name it here"
+        return frame.error(place, f"{name}() takes a NumPy array of the host", hint)
+    try:
+        type: Type = as_type(array.dtype)
+    except TypeError:
+        type = VOID
+    if not isinstance(type, ScalarType):
+        return frame.error(place, f"a kernel has no type for elements of {array.dtype}", "such as a.astype(np.float32)")
+    if not 1 <= array.ndim <= 4 or not array.size:
+        return frame.error(place, f"{name}() takes 1 to 4 dimensions with elements, and this has shape {array.shape}")
+    captures = frame.session.captures
+    data = captures.contents(array)
+    if captures.contents_size() > CONSTANT_BYTES and not frame.quiet:
+        total = captures.contents_size()
+        message = f"constant memory has {CONSTANT_BYTES} bytes, and with this array {total} are needed"
+        return frame.error(node, message, "pass it to the kernel as a parameter")
+    text = frame.text(place)
+    array_type = ArrayType(type, array.ndim, Space.CONSTANT, array.shape)
+    return Runtime(ir.ConstantArray(text if text.isidentifier() else "array", data, array_type, frame.span(node)))
 
 
 def _element_type(frame: Frame, node: ast.expr, name: str, example: str) -> ScalarType | None:

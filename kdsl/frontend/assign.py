@@ -9,7 +9,7 @@ from dataclasses import replace
 from kdsl.frontend import convert
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, converted
-from kdsl.frontend.memory import element_address, elements
+from kdsl.frontend.memory import element_address, elements, written_address
 from kdsl.frontend.names import mangle
 from kdsl.frontend.operators import BINARY, BITWISE, binary
 from kdsl.frontend.syntax import ATTRIBUTE_TARGET, MATRIX_PRODUCT
@@ -238,7 +238,7 @@ def _store_element(frame: Frame, target: ast.Subscript, value: Value, place: ast
         frame.error(target, "the elements of a tuple cannot be assigned", "local.array(n, dtype) has elements that can")
         return
     address = element_address(frame, base, target)
-    if address is None:
+    if address is None or written_address(frame, address, target) is None:
         return
     expr = converted(frame, value, address.type.element, place, f"`{frame.text(target.value)}`")
     if expr is not None:
@@ -267,7 +267,7 @@ def _augment_element(frame: Frame, target: ast.Subscript, node: ast.AugAssign) -
         return
     address = element_address(frame, base, target)
     value = frame.value(node.value)
-    if address is None:
+    if address is None or written_address(frame, address, target) is None:
         return
     local = frame.local("address", address.type)
     frame.emit(ir.Assign(local, address, address.span))

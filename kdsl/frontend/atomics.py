@@ -13,7 +13,7 @@ from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.meet import converted
-from kdsl.frontend.memory import address_of, elements
+from kdsl.frontend.memory import address_of, elements, written_address
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import AtomicOp, Order, Ordering, Scope
@@ -50,7 +50,7 @@ def atomic(op: AtomicOp) -> Callable[[Frame, ast.Call], Value]:
         found = _arguments(frame, node, values)
         if found is None:
             return POISON
-        address, given = _address(frame, node, found), [frame.value(found[v]) for v in values]
+        address, given = _written(frame, node, found), [frame.value(found[v]) for v in values]
         ordering = _ordering(frame, found, tuple(Order), name)
         if address is None or ordering is None or any(isinstance(v, Poison) for v in given):
             return POISON
@@ -87,7 +87,7 @@ def store(frame: Frame, node: ast.Call) -> Value:
     found = _arguments(frame, node, ("value",))
     if found is None:
         return POISON
-    address, value = _address(frame, node, found), frame.value(found["value"])
+    address, value = _written(frame, node, found), frame.value(found["value"])
     ordering = _ordering(frame, found, STORE_ORDERS, name)
     if address is None or ordering is None or isinstance(value, Poison):
         return POISON
@@ -127,6 +127,11 @@ def _address(frame: Frame, node: ast.Call, found: dict[str, ast.expr]) -> ir.Ele
     written = found["index"]
     places = tuple(written.elts) if isinstance(written, ast.Tuple) else (written,) * len(indices)
     return address_of(frame, array, found["array"], indices, places, node)
+
+
+def _written(frame: Frame, node: ast.Call, found: dict[str, ast.expr]) -> ir.ElementAddress | None:
+    address = _address(frame, node, found)
+    return None if address is None else written_address(frame, address, found["array"])
 
 
 def _element(

@@ -16,6 +16,8 @@ from kdsl.ir import nodes as ir
 from kdsl.lang.types import ScalarType, as_type, boolean
 from kdsl.source import Span
 
+CONSTANT_ALIGNMENT = 16
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -32,10 +34,21 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
+class Contents:
+    """What a NumPy array held when it was copied, seen as a namespace: it gives those bytes while they are the same."""
+
+    array: np.ndarray[Any, Any]
+    data: bytes
+
+    def get(self, name: str) -> Any:
+        return self.data if self.array.tobytes() == self.data else None
+
+
+@dataclass(frozen=True, slots=True)
 class Captured:
     """What a compiled kernel depends on: it is current while ``namespace.get(name) is value``."""
 
-    namespace: Mapping[str, Any] | Cell
+    namespace: Mapping[str, Any] | Cell | Contents
     name: str
     value: Any
 
@@ -81,7 +94,21 @@ class Captures:
                 break
         return value
 
-    def _remember(self, owner: int, namespace: Mapping[str, Any] | Cell, name: str, value: Any) -> Any:
+    def contents(self, array: np.ndarray[Any, Any]) -> bytes:
+        """What an array of the host holds; launches notice when it holds something else."""
+        known = self._found.get((id(array), "contents"))
+        if known is None or not isinstance(known.namespace, Contents):
+            data = array.tobytes()
+            self._remember(id(array), Contents(array, data), "contents", data)
+            return data
+        return known.namespace.data
+
+    def contents_size(self) -> int:
+        """Bytes of all different contents, each where constant memory puts it."""
+        different = {c.namespace.data for c in self._found.values() if isinstance(c.namespace, Contents)}
+        return sum(-(-len(data) // CONSTANT_ALIGNMENT) * CONSTANT_ALIGNMENT for data in different)
+
+    def _remember(self, owner: int, namespace: Mapping[str, Any] | Cell | Contents, name: str, value: Any) -> Any:
         self._found.setdefault((owner, name), Captured(namespace, name, value))
         return value
 

@@ -16,7 +16,7 @@ from kdsl.frontend.values import Value
 from kdsl.ir.nodes import AtomicOp, UnaryOp
 from kdsl.lang import atomic
 from kdsl.lang.casts import bitcast
-from kdsl.lang.memory import local, shared
+from kdsl.lang.memory import constant, local, shared
 from kdsl.lang.static import static_assert, static_range
 from kdsl.lang.synchronization import barrier, barrier_arrive
 
@@ -40,6 +40,7 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (math.ceil, builtin.one_operand(UnaryOp.CEIL)),
         (bitcast, casts.bitcast),
         (shared.array, arrays.shared_array),
+        (constant.array, arrays.constant_array),
         (shared.dynamic, arrays.shared_dynamic),
         (local.array, arrays.local_array),
         (atomic.add, atomics.atomic(AtomicOp.ADD)),

@@ -21,7 +21,7 @@ def has_effects(value: Value) -> bool:
 
 def _is_pure(expr: ir.Expr) -> bool:
     match expr:
-        case ir.Const() | ir.Read() | ir.SharedArray() | ir.LocalArray():
+        case ir.Const() | ir.Read() | ir.SharedArray() | ir.LocalArray() | ir.ConstantArray():
             return True
         case ir.Binary() | ir.Compare() | ir.Logical():
             return _is_pure(expr.left) and _is_pure(expr.right)

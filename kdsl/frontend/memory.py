@@ -206,6 +206,14 @@ def address_of(
     return ir.ElementAddress(base.expr, tuple(i for i in indices if i is not None), pointer, frame.span(node))
 
 
+def written_address(frame: Frame, address: ir.ElementAddress, node: ast.expr) -> ir.ElementAddress | None:
+    """An address to be written to; None (reported) if it is in constant memory."""
+    if address.type.space is not Space.CONSTANT:
+        return address
+    frame.error(node, "a kernel cannot write constant memory", "copy it into a shared or local array first")
+    return None
+
+
 def _elements(n: int) -> str:
     return "1 element" if n == 1 else f"{n} elements"
 

@@ -88,6 +88,7 @@ NOT_CHILDREN = frozenset(
         "target",
         "op",
         "access",
+        "data",
         "ordering",
         "function",
         "intrinsic",

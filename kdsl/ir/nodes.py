@@ -201,6 +201,16 @@ class DynamicShared:
 
 
 @dataclass(frozen=True, slots=True)
+class ConstantArray:
+    """A host array's contents in constant memory; two of the same contents and element type are one."""
+
+    name: str
+    data: bytes
+    type: ArrayType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class LocalArray:
     """An array of one thread."""
 
@@ -279,6 +289,7 @@ Expr = (
     | Extent
     | SharedArray
     | DynamicShared
+    | ConstantArray
     | LocalArray
     | TupleExpr
     | TupleElement

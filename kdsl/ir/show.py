@@ -144,6 +144,8 @@ class _Printer:
                 return f"{self.expr(array)}.shape[{axis}]"
             case ir.SharedArray(_, _, type) | ir.LocalArray(_, _, type):
                 return f"{type.space.name.lower()}.array({type.shape}, {type.element})"
+            case ir.ConstantArray(name):
+                return f"constant.array({name})"
             case ir.DynamicShared(offset, type):
                 return f"shared.dynamic({type.element}, {self.expr(offset)})"
             case ir.TupleExpr(elements):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from math import prod
 from typing import Any, assert_never
 
 from kdsl.ir import nodes as ir
@@ -64,7 +65,9 @@ class _Verifier:
             case ir.Store(address, value, access=access):
                 _require(access is None or access.order in STORE_ORDERS, s, "no order of a store")
                 _require(isinstance(address.type, PointerType), s, "a store to no address")
-                _require(address.type.element == value.type, s, f"{value.type} stored")  # type: ignore[union-attr]
+                assert isinstance(address.type, PointerType)
+                _require(address.type.element == value.type, s, f"{value.type} stored")
+                _require(address.type.space is not Space.CONSTANT, s, "a store to constant memory")
             case ir.If(test, body, orelse):
                 _require(_is_bool(test.type), s, "a test that is no bool")
                 self.block(body, in_loop)
@@ -127,6 +130,9 @@ class _Verifier:
                 _verify_operation(e)
             case ir.SharedArray(type=type) | ir.LocalArray(type=type):
                 _require(type.shape is not None and len(type.shape) == type.ndim, e, "no shape")
+            case ir.ConstantArray(_, data, type):
+                size = prod(type.shape or ()) * type.element.size
+                _require(type.space is Space.CONSTANT and len(data) == size, e, "another size than its shape's")
             case ir.DynamicShared(offset, type):
                 _require(_is_int(offset.type) and type.space is Space.SHARED, e, "no offset into shared memory")
             case ir.ElementAddress() | ir.Load() | ir.Extent() | ir.Atomic():

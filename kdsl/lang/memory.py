@@ -1,4 +1,4 @@
-"""Arrays in shared and local memory."""
+"""Arrays in shared, constant and local memory."""
 
 # mypy: disable-error-code="empty-body"
 
@@ -30,6 +30,19 @@ class shared:
 
         All threads of a block share it; it is uninitialised, and aligned to 16 bytes. Views at several offsets may
         have several types. Its length is what the launch says: pass it as a parameter if the kernel needs it.
+        """
+
+
+class constant:
+    """Memory that all threads only read: ``constant.array``."""
+
+    @staticmethod
+    @construct
+    def array(array: Any) -> Array[Any, Any]:
+        """A copy of a NumPy array of the host that the kernel captures, for all threads to read; 64 KB in all.
+
+        Fastest where the threads of a warp read the same element. It is copied when the kernel is compiled; a launch
+        after the array has changed, or its name was bound to another, compiles again.
         """
 
 

@@ -162,7 +162,7 @@ def test_faults(access: str, message: str) -> None:
     base = (17 << 40) + (1 << 36)
     for offset in (7, 8, -4, 2, 4, 1):
         message = message.replace(f"{{{offset}}}", f"{base + offset:#x}")
-    message = message.replace("{const}", f"{(16 << 40) + (1 << 36):#x}")
+    message = message.replace("{const}", f"{(16 << 40) + (1 << 36) + (1 << 20):#x}")
     assert str(error) == f"k.py:3: kernel k: {message} (block (0, 0, 0), thread (0, 0, 0))"
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdsl import Array, Ptr, atomic, bitcast, f16, f32, f64, i32, kernel, local, shared, u32
+from kdsl import Array, Ptr, atomic, bitcast, constant, f16, f32, f64, i32, kernel, local, shared, u32
 
 from .harness import check_errors
 
 TABLE = np.zeros(4)
+COMPLEX = np.zeros(4, complex)
+SCALAR = np.array(1.0)
+LARGE = np.ones(65536 - 96, np.uint8)
+LARGER = np.zeros(65, np.uint8)
 
 
 def test_indices():
@@ -73,6 +77,28 @@ def test_dynamic_shared_memory():
         g.shape  # error: `g` is a Ptr, which has no attribute `shape`
         g = shared.dynamic(u32, n)  # error: `g` is Ptr[u32] here but Ptr[f32] at line {-3} (`g = shared.dynamic(f32,
         #   n)`); a variable keeps one type
+
+    check_errors(k)
+
+
+def test_constant_memory():
+    @kernel
+    def k(x: Ptr[f32], n: i32):
+        c = constant.array(TABLE)
+        c[0] = 1  # error: a kernel cannot write constant memory # hint: copy it into a shared or local array first
+        c[n] += 1  # error: a kernel cannot write constant memory
+        atomic.exch(c, 0, 1)  # error: a kernel cannot write constant memory
+        atomic.store(c, 0, 1)  # error: a kernel cannot write constant memory
+        c[4]  # error: index 4 is out of range: `c` has extent 4 along axis 0
+        constant.array(x)  # error: constant.array() takes a NumPy array of the host
+        #   # hint: make it on the host, outside of the kernel, and name it here
+        constant.array(3)  # error: constant.array() takes a NumPy array of the host
+        constant.array(COMPLEX)  # error: a kernel has no type for elements of complex128
+        constant.array(SCALAR)  # error: constant.array() takes 1 to 4 dimensions with elements, and this has shape ()
+        constant.array(TABLE, f32)  # error: constant.array() takes 1 argument (array), and this gives 2
+        constant.array(LARGE)
+        constant.array(LARGER)  # error: constant memory has 65536 bytes, and with this array 65552 are needed
+        #   # hint: pass it to the kernel as a parameter
 
     check_errors(k)
 

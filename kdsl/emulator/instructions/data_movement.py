@@ -153,6 +153,8 @@ def load_step(scope: Scope, instruction: Instruction) -> Step:
     if space == "param" and isinstance(source, Address) and isinstance(source.base, Symbol):
         return load_parameter(scope, kind, results, source)
     slot, offset = scope.address(instruction, source)
+    if "const" in instruction.opcode and scope.widths[slot] == 4:
+        slot = whole_constant(scope, slot)
     where = "global" if space == "param" else space
     read = [k for k, item in enumerate(items) if isinstance(item, Register) and scope.mentions(item.name) > 1]
     checked = set(range(count))
@@ -282,6 +284,17 @@ def reused(scope: Scope, operand: Operand) -> bool:
 # Address conversions
 
 
+def whole_constant(scope: Scope, slot: int) -> int:
+    """The slot of constant addresses in 64 bits, from one with their low halves."""
+    whole = scope.scratch(8)
+
+    def run(f: Fragment) -> None:
+        f.registers[whole] = f.batch.memory.whole_constant(f.registers[slot])
+
+    scope.before(Step(run, uses=(slot,), defines=(whole,)))
+    return whole
+
+
 def convert_address(scope: Scope, instruction: Instruction) -> Step:
     """``cvta`` to and from generic addresses. Global, constant and parameter addresses are generic ones here."""
     words = instruction.opcode[1:]
@@ -291,6 +304,8 @@ def convert_address(scope: Scope, instruction: Instruction) -> Step:
         scope.fail(instruction, "unknown form of cvta")
     target, source = scope.operands(instruction, 2)
     slot = scope.source(instruction, source, words[-1])
+    if space == "const" and not to_space:
+        slot = whole_constant(scope, slot)
     result = scope.destination(instruction, target, words[-1])
     if space not in WINDOWS:
         return Step(copy(result, slot), uses=(slot,), defines=(result,))
