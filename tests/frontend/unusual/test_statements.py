@@ -330,6 +330,15 @@ def test_walrus_chain():
     assert y[:3] == [10, 7, 4]
 
 
+def test_divmod_reads_its_dividend_before_the_divisor_assigns_to_it():
+    @kernel
+    def k(x: Ptr[f32], y: Ptr[i32], n: i32):
+        y[0], y[1] = divmod(n, (n := 3))
+
+    x, y = run(k)
+    assert y[:2] == [1, 2]
+
+
 def test_walrus_at_the_end_of_a_chain():
     @kernel
     def k(x: Ptr[f32], y: Ptr[i32], n: i32):
