@@ -59,8 +59,8 @@ def test(frame: Frame, node: ast.expr) -> Test:
             inner = test(frame, operand)
             result = Test(_not(inner.expr, frame, node), inner.when_false, inner.when_true)
         case _:
-            value, when_true = _chain(frame, node) if isinstance(node, ast.Compare) else (frame.value(node), 0)
-            expr = as_test(frame, value, node)
+            asked, when_true = _chain(frame, node) if isinstance(node, ast.Compare) else (frame.value(node), 0)
+            expr = as_test(frame, asked, node)
             bound = frame.bound
             match expr:
                 case ir.Const(True):
