@@ -65,3 +65,27 @@ def _upward(
     else:
         count = builder.add(builder.udiv(builder.sub(distance, one), step), one)
     return builder.select(runs, count, zero)
+
+
+def reversed_range(
+    builder: llvm.IRBuilder, t: ScalarType, start: llvm.Value, step: llvm.Value, count: llvm.Value
+) -> tuple[llvm.Value, llvm.Value]:
+    """First value and step of a range that runs from its last value to its first."""
+    last = builder.add(start, builder.mul(builder.sub(count, constant(t, 1)), step))
+    return last, builder.sub(constant(t, 0), step)
+
+
+def unroll_hint(module: llvm.Module, unroll: bool | int, *, is_counted: bool) -> llvm.MDValue:
+    """The metadata of a loop's back edge; ``is_counted`` if the number of iterations is a constant."""
+    if unroll is True:
+        # LLVM's "full" gives up where it cannot count; "enable" then makes a few copies.
+        operands: list[object] = [f"llvm.loop.unroll.{'full' if is_counted else 'enable'}"]
+    elif unroll in (False, 1):
+        operands = ["llvm.loop.unroll.disable"]
+    else:
+        operands = ["llvm.loop.unroll.count", llvm.Constant(llvm.IntType(32), unroll)]
+    hint = module.add_metadata(operands)
+    # A loop's own node names itself first, which tells it from that of another loop with the same hint.
+    node = llvm.MDValue(module, (), name=str(len(module.metadata)))
+    node.operands = (node, hint)
+    return node

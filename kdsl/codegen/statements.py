@@ -10,7 +10,7 @@ from llvmlite import ir as llvm
 from kdsl.codegen import memory
 from kdsl.codegen.atomics import atomic_store
 from kdsl.codegen.expressions import Expressions
-from kdsl.codegen.loops import trip_count
+from kdsl.codegen.loops import reversed_range, trip_count, unroll_hint
 from kdsl.codegen.output import emit_assert, emit_print
 from kdsl.codegen.ranges import Interval
 from kdsl.codegen.types import constant, llvm_type
@@ -144,16 +144,22 @@ class Statements(Expressions):
         builder.cbranch(builder.icmp_unsigned("<", iteration, count), body, orelse)
         builder.position_at_end(body)
         self.assign(s.target, counter, s.span)
+        if s.reverse:
+            start, step = reversed_range(builder, t, start, step, count)
         self._loop_body(body, s.body, Loop(end, following))
         self.locate(s.span)
         builder.position_at_end(following)
         # Past the last iteration the counter may leave its type; nobody reads it then.
-        flags = ("nsw",) if t.is_signed else ()
+        # A reversed range whose step is the smallest integer passes it, too, as nothing is its negation.
+        flags = ("nsw",) if t.is_signed and not (s.reverse and known[2].low == t.minimum) else ()
         incoming = (
             (iteration, constant(t, 0), builder.add(iteration, constant(t, 1), flags=("nuw",))),
             (counter, start, builder.add(counter, step, flags=flags)),
         )
-        builder.branch(test)
+        again = builder.branch(test)
+        if s.unroll is not None:
+            is_counted = all(isinstance(e, ir.Const) for e in (s.start, s.stop, s.step))
+            again.set_metadata("llvm.loop", unroll_hint(builder.module, s.unroll, is_counted=is_counted))
         for phi, first, later in incoming:
             phi.add_incoming(first, before)
             phi.add_incoming(later, following)

@@ -27,7 +27,7 @@ from kdsl.frontend.values import (
 )
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp, UnaryOp
-from kdsl.lang.types import ArrayType, PointerType, ScalarType, TupleType
+from kdsl.lang.types import ArrayType, PointerType, ScalarType, TupleType, boolean
 
 Handler = Callable[[Frame, ast.Call], Value]
 # Each copy of an unrolled body is compiled on its own.
@@ -146,9 +146,10 @@ def length(frame: Frame, node: ast.Call) -> Value:
 
 def range_(frame: Frame, node: ast.Call) -> Value:
     """``range(stop)``, ``range(start, stop[, step])``, for a ``for`` loop."""
-    if node.keywords and node.keywords[0].arg == "unroll":
-        return frame.error(node.keywords[0], "range() takes no unroll hint yet", "static_range() unrolls a loop")
-    arguments = positional(frame, node, "range", 1, 3)
+    hints = [k for k in node.keywords if k.arg == "unroll"]
+    unroll = _unroll(frame, hints[0].value) if hints else None
+    bounds = ast.copy_location(ast.Call(node.func, node.args, [k for k in node.keywords if k not in hints]), node)
+    arguments = positional(frame, bounds, "range", 1, 3)
     if arguments is None:
         return POISON
     values = [frame.value(a) for a in arguments]
@@ -156,11 +157,25 @@ def range_(frame: Frame, node: ast.Call) -> Value:
         if isinstance(value, Poison) or not _is_int(frame, value, place):
             return POISON
     if len(values) == 1:
-        return Range(Weak(0), values[0], Weak(1))
+        return Range(Weak(0), values[0], Weak(1), unroll)
     step = values[2] if len(values) == 3 else Weak(1)
     if constant_int(step) == 0:
         return frame.error(arguments[2], "a range with step 0 never ends")
-    return Range(values[0], values[1], step)
+    return Range(values[0], values[1], step, unroll)
+
+
+def _unroll(frame: Frame, node: ast.expr) -> bool | int | None:
+    """How often a loop's body shall be copied."""
+    value = frame.value(node)
+    if isinstance(value, Runtime) and isinstance(value.expr, ir.Const) and value.type == boolean:
+        return bool(value.expr.value)
+    number = constant_int(value)
+    if number is None or not 1 <= number <= LARGEST_UNROLL:
+        if not isinstance(value, Poison):
+            hint = "unroll=4, unroll=True for all iterations, unroll=False for none"
+            frame.error(node, f"unroll takes a constant from 1 to {LARGEST_UNROLL}, True or False", hint)
+        return None
+    return number
 
 
 def _is_int(frame: Frame, value: Value, node: ast.expr) -> bool:

@@ -18,15 +18,9 @@ from kdsl.lang.intrinsic import Intrinsic
 from kdsl.lang.types import PointerType
 
 UNSUPPORTED: dict[Any, str | None] = {
-    sum: "write a loop that adds",
-    any: "write a loop, or x or y",
-    all: "write a loop, or x and y",
-    enumerate: "for i in range(n): x = a[i]",
-    zip: "for i in range(n): x, y = a[i], b[i]",
     map: "write a loop",
     filter: "write a loop with an if",
     sorted: None,
-    reversed: "range(n - 1, -1, -1) counts down",
     isinstance: "types are known while the kernel is compiled",
     issubclass: "types are known while the kernel is compiled",
     callable: "types are known while the kernel is compiled",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from kdsl.frontend import arrays, atomics, builtin, casts, printing
+from kdsl.frontend import arrays, atomics, builtin, casts, printing, tuples
 from kdsl.frontend.barriers import named_barrier
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import Value
@@ -35,6 +35,12 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (builtins.divmod, builtin.divmod_),
         (builtins.len, builtin.length),
         (builtins.range, builtin.range_),
+        (builtins.enumerate, tuples.enumerate_),
+        (builtins.zip, tuples.zip_),
+        (builtins.reversed, tuples.reversed_),
+        (builtins.sum, tuples.sum_),
+        (builtins.any, tuples.any_),
+        (builtins.all, tuples.all_),
         (builtins.print, printing.print_),
         (math.floor, builtin.one_operand(UnaryOp.FLOOR)),
         (math.ceil, builtin.one_operand(UnaryOp.CEIL)),

@@ -191,7 +191,8 @@ def _loop_types(frame: Frame, binding: Binding) -> Iterator[Lattice | None]:
     assert binding.value is not None
     value = frame.value(binding.value)
     if isinstance(value, Range):
-        yield range_type(value)
+        is_number = value.numbered is not None and binding.path[:1] == (0,)
+        yield type_of(value.numbered) if is_number and value.numbered is not None else range_type(value)
         return
     parts = elements(frame, value, binding.value) or ()
     types = [type_of(_projected(frame, part, binding)) for part in parts]

@@ -11,11 +11,13 @@ from kdsl.frontend.frame import ALL, Frame, Loop, describe_object
 from kdsl.frontend.logic import test
 from kdsl.frontend.meet import converted
 from kdsl.frontend.memory import constant_int, elements
+from kdsl.frontend.names import range_call
 from kdsl.frontend.values import (
     POISON,
     Lattice,
     Poison,
     Range,
+    Runtime,
     Static,
     Value,
     WeakType,
@@ -27,7 +29,7 @@ from kdsl.frontend.values import (
     wider_weak,
 )
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import ArrayType, PointerType, ScalarType
+from kdsl.lang.types import I32, ArrayType, PointerType, ScalarType
 
 Body = Callable[[Frame, list[ast.stmt]], tuple[ir.Stmt, ...]]
 # All copies of unrolled bodies in a kernel: more would take the compiler minutes.
@@ -107,25 +109,66 @@ def range_type(value: Range) -> Lattice | None:
 
 def _for_range(frame: Frame, node: ast.For, value: Range, block: Body) -> None:
     before = frame.bound
-    target = _range_variable(frame, node, value)
+    number, variable = _numbered(frame, node, value)
+    target = _range_variable(frame, node, variable, value)
     loop = Loop()
     frame.loops.append(loop)
     parts = _range_parts(frame, node, value, target.type) if target is not None else None
-    body = block(frame, node.body)
+    with frame.block() as built:
+        if number is not None:
+            _count(frame, node, number)
+        built += block(frame, node.body)
+    body = tuple(built)
     frame.loops.pop()
     runs = _runs_at_least_once(value)
     frame.bound = (frame.bound & loop.continues) if runs else before
     orelse = block(frame, node.orelse)
     frame.bound &= loop.breaks
     if target is not None and parts is not None:
-        frame.emit(ir.ForRange(target, *parts, body, orelse, frame.span(node)))
+        frame.emit(ir.ForRange(target, *parts, body, orelse, frame.span(node), value.unroll, value.reverse))
 
 
-def _range_variable(frame: Frame, node: ast.For, value: Range) -> ir.Local | None:
-    if not isinstance(node.target, ast.Name):
-        frame.error(node.target, "the variable of a range() loop is a plain name", "for i in range(n): ...")
+def _numbered(frame: Frame, node: ast.For, value: Range) -> tuple[tuple[ast.expr, ir.Local] | None, ast.expr]:
+    """The variable that ``enumerate(range(...))`` numbers the iterations with, its hidden counter; and the other."""
+    if value.numbered is None:
+        return None, node.target
+    if not isinstance(node.target, ast.Tuple | ast.List) or len(node.target.elts) != 2:
+        frame.error(node.target, "enumerate() gives pairs", "for i, x in enumerate(...): ...")
+        for name in _names(node.target):
+            frame.bound |= frame.scope.bits.get(name, 0)
+        return None, ast.copy_location(ast.Name("", ast.Store()), node.target)
+    first, second = node.target.elts
+    start = value.numbered
+    own = frame.locals.get(first.id) if isinstance(first, ast.Name) else None
+    type = scalar_type(start)
+    if type is None:
+        type = own.type if own is not None and isinstance(own.type, ScalarType) else I32
+    expr = converted(frame, start, type, node.iter, "enumerate()")
+    if expr is None:
+        return None, second
+    counter = frame.local("number", type)
+    frame.emit(ir.Assign(counter, expr, frame.span(node)))
+    return (first, counter), second
+
+
+def _count(frame: Frame, node: ast.For, number: tuple[ast.expr, ir.Local]) -> None:
+    """Assign an iteration's number, and count it."""
+    target, counter = number
+    span = frame.span(node)
+    read = ir.Read(counter, counter.type, span)
+    store(frame, target, Runtime(read), node.iter, node)
+    assert isinstance(counter.type, ScalarType)
+    one = ir.Const(1, counter.type, span)
+    frame.emit(ir.Assign(counter, ir.Binary(ir.BinaryOp.ADD, read, one, counter.type, span), span))
+
+
+def _range_variable(frame: Frame, node: ast.For, target: ast.expr, value: Range) -> ir.Local | None:
+    if not isinstance(target, ast.Name):
+        frame.error(target, "the variable of a range() loop is a plain name", "for i in range(n): ...")
         return None
-    name = node.target.id
+    name = target.id
+    if not name:
+        return None
     frame.bound |= frame.scope.bits[name]
     local = frame.locals.get(name)
     got = range_type(value)
@@ -140,15 +183,15 @@ def _range_variable(frame: Frame, node: ast.For, value: Range) -> ir.Local | Non
             return local
         if name in frame.declared and isinstance(got, ScalarType) and convert.converts(got, local.type):
             return local
-    conflict(frame, node.target, got, local.type, node.iter, "give the loop's variable its own name")
+    conflict(frame, target, got, local.type, node.iter, "give the loop's variable its own name")
     return None
 
 
 def _range_parts(frame: Frame, node: ast.For, value: Range, type: object) -> tuple[ir.Expr, ir.Expr, ir.Expr] | None:
     assert isinstance(type, ScalarType)
-    assert isinstance(node.iter, ast.Call)
-    arguments = node.iter.args
-    places = [node.iter, *arguments, node.iter] if len(arguments) == 1 else [*arguments, node.iter][:3]
+    counted = range_call(node.iter)
+    arguments = counted.args if counted is not None else []
+    places = [node.iter, *arguments, node.iter] if len(arguments) == 1 else [*arguments, *[node.iter] * 3][:3]
     parts: list[ir.Expr | None] = []
     for part, place in zip((value.start, value.stop, value.step), places, strict=True):
         own = scalar_type(part)

@@ -300,7 +300,18 @@ class _Walk:
 
 def is_range(iterable: ast.expr | None) -> bool:
     """Whether a ``for`` counts, by its spelling: all others may be over tuples."""
-    return isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name) and iterable.func.id == "range"
+    return iterable is not None and range_call(iterable) is not None
+
+
+def range_call(iterable: ast.expr) -> ast.Call | None:
+    """The call of range() in ``range(...)``, ``reversed(range(...))`` or ``enumerate(range(...))``."""
+    while isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name):
+        if iterable.func.id == "range":
+            return iterable
+        if iterable.func.id not in ("reversed", "enumerate") or not iterable.args:
+            return None
+        iterable = iterable.args[0]
+    return None
 
 
 def _walk(e: ast.expr) -> Iterator[ast.AST]:

@@ -87,11 +87,17 @@ class Static:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """``range(start, stop, step)``; only a ``for`` takes it."""
+    """``range(start, stop, step)``; only a ``for`` takes it.
+
+    ``numbered`` is the first number of ``enumerate()``; ``unroll`` and ``reverse`` are those of `ir.ForRange`.
+    """
 
     start: Value
     stop: Value
     step: Value
+    unroll: bool | int | None = None
+    reverse: bool = False
+    numbered: Value | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,8 @@ NOT_CHILDREN = frozenset(
         "target",
         "op",
         "access",
+        "unroll",
+        "reverse",
         "data",
         "ordering",
         "function",

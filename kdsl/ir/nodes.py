@@ -344,7 +344,9 @@ class While:
 class ForRange:
     """``for target in range(start, stop, step)``; all four have one int type. Never wraps; step 0 iterates not at all.
 
-    The target is assigned at the top of each iteration from a hidden counter, so the body may rebind it.
+    The target is assigned at the top of each iteration from a hidden counter, so the body may rebind it. ``unroll`` is
+    how often LLVM shall copy the body (True: as often as it runs; False or 1: not at all; None: as it likes).
+    ``reverse``: the same values from the last to the first.
     """
 
     target: Local
@@ -365,6 +367,8 @@ class Unrolled:
     span: Span
 
 
+    unroll: bool | int | None = None
+    reverse: bool = False
 @dataclass(frozen=True, slots=True)
 class Break:
     span: Span

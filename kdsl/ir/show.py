@@ -75,7 +75,9 @@ class _Printer:
                 yield from self.block(body)
                 yield from self.orelse(orelse)
             case ir.ForRange(target, start, stop, step, body, orelse):
-                bounds = f"range({self.expr(start)}, {self.expr(stop)}, {self.expr(step)})"
+                hint = f", unroll={s.unroll}" if s.unroll is not None else ""
+                bounds = f"range({self.expr(start)}, {self.expr(stop)}, {self.expr(step)}{hint})"
+                bounds = f"reversed({bounds})" if s.reverse else bounds
                 yield f"for {self.target(target)} in {bounds}:"
                 yield from self.block(body)
                 yield from self.orelse(orelse)

@@ -86,6 +86,7 @@ class _Verifier:
                 for body in bodies:
                     self.block(body, True)
                 self.block(orelse, in_loop)
+                _require(s.unroll is None or s.unroll >= 0, s, f"{s.unroll} copies of a body")
             case ir.Break() | ir.Continue():
                 _require(in_loop, s, "outside of a loop")
             case ir.Return(value):

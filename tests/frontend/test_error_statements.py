@@ -110,8 +110,6 @@ def test_loops():
             pass
         if x:  # error: a test does not take a pointer
             pass
-        for v in range(n, unroll=4):  # error: range() takes no unroll hint yet
-            pass
         y = range(n)  # error: a range is only for a `for` loop
 
     check_errors(k)

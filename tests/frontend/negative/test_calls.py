@@ -24,7 +24,7 @@ class Plain:
 
 INSTANCE = Plain()
 PART = functools.partial(math.sin, 1)
-ALIAS = enumerate
+ALIAS = map
 
 
 @kernel
@@ -76,7 +76,7 @@ def test_what_cannot_be_called():
         Plain()  # error: `Plain` is a class, and a kernel makes no objects # hint: pass the values, or a tuple of them
         PART()  # error: `PART` is a functools.partial object
         #   # hint: write a def that calls the function with all its arguments
-        ALIAS(x)  # error: `ALIAS` cannot be called in a kernel # hint: for i in range(n): x = a[i]
+        ALIAS(x)  # error: `ALIAS` cannot be called in a kernel # hint: write a loop
         INSTANCE.method()  # error: `INSTANCE` (a Plain of the host) has no attributes in a kernel
 
     check_errors(k)

@@ -153,12 +153,13 @@ def test_over_literals():
 def test_over_pythons_iterators():
     @kernel
     def k(x: Ptr[f32], y: Ptr[i32]):
-        for i in zip(x, y):  # error: `zip` cannot be called in a kernel # hint: for i in range(n): x, y = a[i], b[i]
+        for i in zip(x, (1, 2)):  # error: zip() takes tuples, and this is Ptr[f32]
+            #   # hint: for i in range(n): x, y = a[i], b[i]
             pass
-        for i, p in enumerate(x):  # error: `enumerate` cannot be called in a kernel
+        for i, p in enumerate(x):  # error: enumerate() takes a tuple or range(), and this is Ptr[f32]
             #   # hint: for i in range(n): x = a[i]
             pass
-        for i in reversed((1, 2)):  # error: `reversed` cannot be called in a kernel
+        for i in reversed(x):  # error: reversed() takes a tuple or range(), and this is Ptr[f32]
             #   # hint: range(n - 1, -1, -1) counts down
             pass
         for i in map(abs, x):  # error: `map` cannot be called in a kernel # hint: write a loop

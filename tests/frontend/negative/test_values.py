@@ -164,7 +164,7 @@ def test_comprehensions():
         x[1] = {i for i in x}  # error: a comprehension makes a set, and a kernel has none # hint: write a for loop
         x[2] = {i: i for i in x}  # error: a comprehension makes a dict, and a kernel has none
         x[3] = (i for i in x)  # error: a generator expression cannot run in a kernel
-        x[4] = sum(i for i in x)  # error: `sum` cannot be called in a kernel # hint: write a loop that adds
+        x[4] = sum(i for i in x)  # error: a generator expression cannot run in a kernel
         x[5] = [i + j for i in x for j in y if i]  # error: a comprehension makes a list, and a kernel has none
 
     check_errors(k)
