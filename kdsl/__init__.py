@@ -84,7 +84,7 @@ if TYPE_CHECKING:
         warp_size,
     )
     from kdsl.lang.math import brev, byte_perm, clz, fast, ffs, fma, hadd, mul24, mul_hi, popc, rhadd, rsqrt, sad
-    from kdsl.lang.memory import constant, local, shared
+    from kdsl.lang.memory import constant, load, local, prefetch, shared, store
     from kdsl.lang.special import brkpt, clock, clock64, globaltimer, nanosleep, sm_id, trap
     from kdsl.lang.static import static_assert, static_range
     from kdsl.lang.synchronization import (
@@ -135,7 +135,7 @@ _MODULES = {
         "funnel_shift_l funnel_shift_lc funnel_shift_r funnel_shift_rc bfe bfi lop3 mul_wide dp4a dp2a_lo dp2a_hi"
     ),
     "kdsl.lang.special": "brkpt clock clock64 globaltimer nanosleep sm_id trap",
-    "kdsl.lang.memory": "shared local constant",
+    "kdsl.lang.memory": "shared local constant load store prefetch",
     "kdsl.lang.static": "static_assert static_range",
     "kdsl.lang.casts": "bitcast",
     "kdsl.lang.math": "fast fma rsqrt brev byte_perm clz ffs hadd mul24 mul_hi popc rhadd sad",
@@ -248,6 +248,7 @@ __all__ = [
     "lanemask_gt",
     "lanemask_le",
     "lanemask_lt",
+    "load",
     "load_module",
     "local",
     "lop3",
@@ -258,6 +259,7 @@ __all__ = [
     "mul_wide",
     "nanosleep",
     "popc",
+    "prefetch",
     "reduce_add_sync",
     "reduce_and_sync",
     "reduce_max_sync",
@@ -276,6 +278,7 @@ __all__ = [
     "sm_id",
     "static_assert",
     "static_range",
+    "store",
     "sync_threads",
     "sync_threads_and",
     "sync_threads_count",

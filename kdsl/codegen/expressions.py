@@ -10,6 +10,7 @@ from llvmlite import ir as llvm
 
 from kdsl.codegen import arithmetic, libdevice, memory
 from kdsl.codegen.atomics import atomic_load, emit_atomic
+from kdsl.codegen.caching import cached_load
 from kdsl.codegen.context import Context
 from kdsl.codegen.conversions import cast, rebind_half
 from kdsl.codegen.debug_info import Locations
@@ -82,6 +83,8 @@ class Expressions:
                 return self._element_address(e)
             case ir.Load(access=ir.Ordering() as ordering):
                 return self._at(e, atomic_load, self.context, self.value(e.address), _scalar(e.type), ordering, e.span)
+            case ir.Load(access=ir.Caching() as caching):
+                return self._at(e, cached_load, self.context, self.value(e.address), _scalar(e.type), caching)
             case ir.Load():
                 return self._at(e, memory.load, self.context, self.value(e.address), e.type)
             case ir.Extent():

@@ -9,6 +9,7 @@ from llvmlite import ir as llvm
 
 from kdsl.codegen import memory
 from kdsl.codegen.atomics import atomic_store
+from kdsl.codegen.caching import cached_store, prefetch
 from kdsl.codegen.expressions import Expressions
 from kdsl.codegen.loops import reversed_range, trip_count, unroll_hint
 from kdsl.codegen.output import emit_assert, emit_print
@@ -45,6 +46,10 @@ class Statements(Expressions):
                 self.assign(s.local, self.value(s.value), s.span)
             case ir.Store():
                 self._store(s)
+            case ir.Prefetch():
+                address = self.value(s.address)
+                self.locate(s.span)
+                prefetch(self.context, address, s.level)
             case ir.Evaluate():
                 self.value(s.value)
             case ir.If():
@@ -80,12 +85,16 @@ class Statements(Expressions):
         address = self.value(s.address)
         assert isinstance(s.address.type, PointerType)
         self.locate(s.span)
-        if s.access is not None:
-            t = s.address.type.element
-            assert isinstance(t, ScalarType)
-            atomic_store(self.context, value, address, t, s.access, s.span)
-            return
-        memory.store(self.context, value, address, s.address.type.element)
+        t = s.address.type.element
+        match s.access:
+            case ir.Ordering() as ordering:
+                assert isinstance(t, ScalarType)
+                atomic_store(self.context, value, address, t, ordering, s.span)
+            case ir.Caching() as caching:
+                assert isinstance(t, ScalarType)
+                cached_store(self.context, value, address, t, caching)
+            case None:
+                memory.store(self.context, value, address, t)
 
     def _if(self, s: ir.If) -> None:
         test = self.value(s.test)
@@ -135,6 +144,8 @@ class Statements(Expressions):
         self.locate(s.span)
         builder, integer = self.builder, llvm_type(t)
         count = trip_count(builder, t, (start, stop, step), (known[0], known[1], known[2]))
+        if s.reverse:
+            start, step = reversed_range(builder, t, start, step, count)
         before, test, body = builder.block, self._block("for"), self._block("body")
         following, end = self._block("next"), self._block("end")
         orelse = self._block("else") if s.orelse else end
@@ -144,8 +155,6 @@ class Statements(Expressions):
         builder.cbranch(builder.icmp_unsigned("<", iteration, count), body, orelse)
         builder.position_at_end(body)
         self.assign(s.target, counter, s.span)
-        if s.reverse:
-            start, step = reversed_range(builder, t, start, step, count)
         self._loop_body(body, s.body, Loop(end, following))
         self.locate(s.span)
         builder.position_at_end(following)

@@ -43,6 +43,8 @@ def expressions(statement: ir.Stmt) -> tuple[ir.Expr, ...]:
             return (statement.value,)
         case ir.Store():
             return (statement.address, statement.value)
+        case ir.Prefetch():
+            return (statement.address,)
         case ir.If() | ir.While() | ir.Assert():
             return (statement.test,)
         case ir.ForRange():

@@ -6,21 +6,18 @@ Their ``order`` and ``scope`` are constants.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Callable
 
+from kdsl.frontend.access import address_argument, choice, element_type, store_in_order, written_argument
 from kdsl.frontend.arguments import match_arguments
-from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.meet import converted
-from kdsl.frontend.memory import address_of, elements, written_address
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import AtomicOp, Order, Ordering, Scope
 from kdsl.ir.verify import LOAD_ORDERS, STORE_ORDERS
 from kdsl.lang.types import BF16, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, ScalarType
 
-T = TypeVar("T")
 INTS = (I32, U32, I64, U64)
 TYPES: dict[AtomicOp, tuple[ScalarType, ...]] = {
     AtomicOp.ADD: (*INTS, F32, F64),
@@ -50,11 +47,11 @@ def atomic(op: AtomicOp) -> Callable[[Frame, ast.Call], Value]:
         found = _arguments(frame, node, values)
         if found is None:
             return POISON
-        address, given = _written(frame, node, found), [frame.value(found[v]) for v in values]
+        address, given = written_argument(frame, node, found), [frame.value(found[v]) for v in values]
         ordering = _ordering(frame, found, tuple(Order), name)
         if address is None or ordering is None or any(isinstance(v, Poison) for v in given):
             return POISON
-        type = _element(frame, address, TYPES[op], found, name)
+        type = element_type(frame, address, TYPES[op], found, name)
         if type is None:
             return POISON
         operands = [converted(frame, v, type, found[n], f"{name}()") for n, v in zip(values, given, strict=True)]
@@ -72,10 +69,10 @@ def load(frame: Frame, node: ast.Call) -> Value:
     found = _arguments(frame, node, ())
     if found is None:
         return POISON
-    address, ordering = _address(frame, node, found), _ordering(frame, found, LOAD_ORDERS, name)
+    address, ordering = address_argument(frame, node, found), _ordering(frame, found, LOAD_ORDERS, name)
     if address is None or ordering is None:
         return POISON
-    type = _element(frame, address, VALUES, found, name)
+    type = element_type(frame, address, VALUES, found, name)
     return POISON if type is None else Runtime(ir.Load(address, type, frame.span(node), ordering))
 
 
@@ -87,11 +84,11 @@ def store(frame: Frame, node: ast.Call) -> Value:
     found = _arguments(frame, node, ("value",))
     if found is None:
         return POISON
-    address, value = _written(frame, node, found), frame.value(found["value"])
+    address, value = written_argument(frame, node, found), frame.value(found["value"])
     ordering = _ordering(frame, found, STORE_ORDERS, name)
     if address is None or ordering is None or isinstance(value, Poison):
         return POISON
-    type = _element(frame, address, VALUES, found, name)
+    type = element_type(frame, address, VALUES, found, name)
     if type is None:
         return POISON
     expr = converted(frame, value, type, found["value"], f"{name}()")
@@ -102,48 +99,10 @@ def store(frame: Frame, node: ast.Call) -> Value:
     return Static(None)
 
 
-def store_in_order(frame: Frame, address: ir.ElementAddress, value: ir.Expr, node: ast.Call, access: Ordering) -> None:
-    """A store whose address is computed first, as the arguments of a call are."""
-    where: ir.Expr = address
-    if has_effects(Runtime(value)) or has_effects(Runtime(address)):
-        local = frame.local("address", address.type)
-        frame.emit(ir.Assign(local, address, address.span))
-        where = ir.Read(local, address.type, address.span)
-    frame.emit(ir.Store(where, value, frame.span(node), access))
-
-
 def _arguments(frame: Frame, node: ast.Call, values: tuple[str, ...]) -> dict[str, ast.expr] | None:
     parameters = ("array", "index", *values, *OPTIONS)
     only = frozenset(OPTIONS)
     return match_arguments(frame, node, frame.text(node.func), parameters, only, only)
-
-
-def _address(frame: Frame, node: ast.Call, found: dict[str, ast.expr]) -> ir.ElementAddress | None:
-    """The address of the element that the arguments ``array`` and ``index`` name; None (reported) if they name none."""
-    array, index = frame.value(found["array"]), frame.value(found["index"])
-    if isinstance(array, Poison) or isinstance(index, Poison):
-        return None
-    indices = elements(frame, index, found["index"]) or (index,)
-    written = found["index"]
-    places = tuple(written.elts) if isinstance(written, ast.Tuple) else (written,) * len(indices)
-    return address_of(frame, array, found["array"], indices, places, node)
-
-
-def _written(frame: Frame, node: ast.Call, found: dict[str, ast.expr]) -> ir.ElementAddress | None:
-    address = _address(frame, node, found)
-    return None if address is None else written_address(frame, address, found["array"])
-
-
-def _element(
-    frame: Frame, address: ir.ElementAddress, types: tuple[ScalarType, ...], found: dict[str, ast.expr], name: str
-) -> ScalarType | None:
-    """The element's type; None (reported) if it is none of ``types``."""
-    type = address.type.element
-    if type in types and isinstance(type, ScalarType):
-        return type
-    takes = ", ".join(str(t) for t in types)
-    frame.error(found["array"], f"{name}() takes elements of {takes}, and these are {type}")
-    return None
 
 
 def _ordering(frame: Frame, found: dict[str, ast.expr], orders: tuple[Order, ...], name: str) -> Ordering | None:
@@ -151,18 +110,3 @@ def _ordering(frame: Frame, found: dict[str, ast.expr], orders: tuple[Order, ...
     order = choice(frame, found, "order", {o.name.lower(): o for o in orders}, Order.RELAXED, name)
     scope = choice(frame, found, "scope", {s.name.lower(): s for s in Scope}, Scope.GPU, name)
     return None if order is None or scope is None else Ordering(order, scope)
-
-
-def choice(
-    frame: Frame, found: dict[str, ast.expr], parameter: str, choices: Mapping[str, T], default: T, name: str
-) -> T | None:
-    """What a constant string among the arguments means; None (reported) if it is none of ``choices``."""
-    if parameter not in found:
-        return default
-    value = frame.value(found[parameter])
-    if isinstance(value, Static) and isinstance(value.object, str) and value.object in choices:
-        return choices[value.object]
-    if not isinstance(value, Poison):
-        takes = " or ".join(map(repr, choices))
-        frame.error(found[parameter], f"`{parameter}` of {name}() takes {takes}, known while the kernel is compiled")
-    return None

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from kdsl.frontend import arrays, atomics, builtin, casts, printing, tuples
+from kdsl.frontend import arrays, atomics, builtin, caching, casts, printing, tuples
 from kdsl.frontend.barriers import named_barrier
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import Value
 from kdsl.ir.nodes import AtomicOp, UnaryOp
 from kdsl.lang import atomic
 from kdsl.lang.casts import bitcast
-from kdsl.lang.memory import constant, local, shared
+from kdsl.lang.memory import constant, load, local, prefetch, shared, store
 from kdsl.lang.static import static_assert, static_range
 from kdsl.lang.synchronization import barrier, barrier_arrive
 
@@ -64,6 +64,9 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (atomic.store, atomics.store),
         (barrier, named_barrier(barrier)),
         (barrier_arrive, named_barrier(barrier_arrive)),
+        (load, caching.load),
+        (store, caching.store),
+        (prefetch, caching.prefetch),
         (static_range, builtin.static_range),
         (static_assert, builtin.static_assert),
     ]

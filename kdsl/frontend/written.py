@@ -40,6 +40,8 @@ def _visit(
     match node:
         case ir.Load(address=ir.ElementAddress(base=ir.Read(), indices=indices)):
             pending += indices
+        case ir.Prefetch(address=ir.ElementAddress(base=ir.Read(), indices=indices)):
+            pending += indices
         case ir.Extent(array=ir.Read()):
             pass
         case ir.Call(function=name, arguments=arguments):
@@ -86,11 +88,12 @@ NOT_CHILDREN = frozenset(
         "type",
         "local",
         "target",
-        "op",
-        "access",
         "unroll",
         "reverse",
+        "op",
+        "access",
         "data",
+        "level",
         "ordering",
         "function",
         "intrinsic",

@@ -36,4 +36,16 @@ class Ordering:
         return f"order={self.order.name.lower()!r}, scope={self.scope.name.lower()!r}"
 
 
+@dataclass(frozen=True, slots=True)
+class Caching:
+    """An access with a cache operator of PTX's (``""`` for none), or a volatile one."""
+
+    cache: str = ""
+    volatile: bool = False
+
+    def __str__(self) -> str:
+        return "volatile=True" if self.volatile else f"cache={self.cache!r}"
+
+
+Access = Ordering | Caching
 RELAXED = Ordering()

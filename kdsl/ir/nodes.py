@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from kdsl.ir.access import RELAXED as RELAXED
+from kdsl.ir.access import Access as Access
+from kdsl.ir.access import Caching as Caching
 from kdsl.ir.access import Order as Order
 from kdsl.ir.access import Ordering as Ordering
 from kdsl.ir.access import Scope as Scope
@@ -163,12 +165,12 @@ class ElementAddress:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A read of memory; an atomic one has an ``access``."""
+    """A read of memory; one that is not plain has an ``access``."""
 
     address: Expr
     type: Type
     span: Span
-    access: Ordering | None = None
+    access: Access | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,12 +310,21 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A write to memory; an atomic one has an ``access``."""
+    """A write to memory; one that is not plain has an ``access``."""
 
     address: Expr
     value: Expr
     span: Span
-    access: Ordering | None = None
+    access: Access | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prefetch:
+    """Bring the line of an address in global memory to the cache of that ``level``."""
+
+    address: Expr
+    level: str
+    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +367,8 @@ class ForRange:
     body: tuple[Stmt, ...]
     orelse: tuple[Stmt, ...]
     span: Span
+    unroll: bool | int | None = None
+    reverse: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,8 +380,6 @@ class Unrolled:
     span: Span
 
 
-    unroll: bool | int | None = None
-    reverse: bool = False
 @dataclass(frozen=True, slots=True)
 class Break:
     span: Span
@@ -404,7 +415,9 @@ class Assert:
     span: Span
 
 
-Stmt = Assign | Store | Evaluate | If | While | ForRange | Unrolled | Break | Continue | Return | Print | Assert
+Stmt = (
+    Assign | Store | Prefetch | Evaluate | If | While | ForRange | Unrolled | Break | Continue | Return | Print | Assert
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,11 @@ class _Printer:
                 text = self.expr(value)
                 yield f"{self.target(local)} = {text}"
             case ir.Store(address, value, access=ir.Ordering() as ordering):
-                yield f"atomic.store(&{self.memory(address)}, {self.expr(value)}{_named(ordering)})"
+                yield f"atomic.store({self.expr(address)}, {self.expr(value)}{_named(ordering)})"
+            case ir.Store(address, value, access=ir.Caching() as caching):
+                yield f"store({self.expr(address)}, {self.expr(value)}, {caching})"
+            case ir.Prefetch(address, level):
+                yield f"prefetch({self.expr(address)}, level={level!r})"
             case ir.Store(address, value):
                 yield f"{self.memory(address)} = {self.expr(value)}"
             case ir.Evaluate(value):
@@ -139,7 +143,9 @@ class _Printer:
             case ir.ElementAddress():
                 return f"&{self.memory(e)}"
             case ir.Load(address, access=ir.Ordering() as ordering):
-                return f"atomic.load(&{self.memory(address)}{_named(ordering)})"
+                return f"atomic.load({self.expr(address)}{_named(ordering)})"
+            case ir.Load(address, access=ir.Caching() as caching):
+                return f"load({self.expr(address)}, {caching})"
             case ir.Load(address):
                 return self.memory(address)
             case ir.Extent(array, axis):
@@ -159,7 +165,7 @@ class _Printer:
             case ir.IntrinsicCall():
                 return self.intrinsic(e)
             case ir.Atomic(op, address, operands, ordering=ordering):
-                taken = ", ".join([f"&{self.memory(address)}", *map(self.expr, operands)])
+                taken = ", ".join(map(self.expr, (address, *operands)))
                 return f"atomic.{op.value}({taken}{_named(ordering)})"
             case _:
                 assert_never(e)

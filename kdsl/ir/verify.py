@@ -13,6 +13,10 @@ from kdsl.source import InternalError
 
 LOAD_ORDERS = (ir.Order.RELAXED, ir.Order.ACQUIRE, ir.Order.SEQ_CST)
 STORE_ORDERS = (ir.Order.RELAXED, ir.Order.RELEASE, ir.Order.SEQ_CST)
+# PTX ISA 9.0, 9.7.9.1: cache operators; and 9.7.9.15.
+LOAD_CACHES = ("ca", "cg", "cs", "lu", "cv", "nc")
+STORE_CACHES = ("wb", "cg", "cs", "wt")
+PREFETCH_LEVELS = ("L1", "L2")
 SHIFTS = (ir.BinaryOp.SHL, ir.BinaryOp.SHR)
 
 
@@ -63,11 +67,13 @@ class _Verifier:
                 self.local(local, s)
                 _require(value.type == local.type, s, f"{value.type} assigned to {local.type}")
             case ir.Store(address, value, access=access):
-                _require(access is None or access.order in STORE_ORDERS, s, "no order of a store")
+                _require(_is_access(access, STORE_ORDERS, STORE_CACHES), s, "no access of a store")
                 _require(isinstance(address.type, PointerType), s, "a store to no address")
                 assert isinstance(address.type, PointerType)
                 _require(address.type.element == value.type, s, f"{value.type} stored")
                 _require(address.type.space is not Space.CONSTANT, s, "a store to constant memory")
+            case ir.Prefetch(address, level):
+                _require(isinstance(address.type, PointerType) and level in PREFETCH_LEVELS, s, "no prefetch")
             case ir.If(test, body, orelse):
                 _require(_is_bool(test.type), s, "a test that is no bool")
                 self.block(body, in_loop)
@@ -80,13 +86,13 @@ class _Verifier:
                 self.local(target, s)
                 types = {str(e.type) for e in (start, stop, step)} | {str(target.type)}
                 _require(len(types) == 1 and _is_int(target.type), s, f"a range of {types}")
+                _require(s.unroll is None or s.unroll >= 0, s, f"{s.unroll} copies of a body")
                 self.block(body, True)
                 self.block(orelse, in_loop)
             case ir.Unrolled(bodies, orelse):
                 for body in bodies:
                     self.block(body, True)
                 self.block(orelse, in_loop)
-                _require(s.unroll is None or s.unroll >= 0, s, f"{s.unroll} copies of a body")
             case ir.Break() | ir.Continue():
                 _require(in_loop, s, "outside of a loop")
             case ir.Return(value):
@@ -180,7 +186,7 @@ def _verify_access(e: ir.ElementAddress | ir.Load | ir.Extent | ir.Atomic) -> No
             _require(len(indices) == ndim and all(_is_int(i.type) for i in indices), e, "indices")
             _require(type.element == base.type.element and type.space == base.type.space, e, "another pointer type")
         case ir.Load(address, type, access=access):
-            _require(access is None or access.order in LOAD_ORDERS, e, "no order of a load")
+            _require(_is_access(access, LOAD_ORDERS, LOAD_CACHES), e, "no access of a load")
             _require(_points_at(address, type), e, "not its address's type")
         case ir.Extent(array, axis):
             _require(isinstance(array.type, ArrayType) and axis < array.type.ndim, e, "no such axis")
@@ -188,6 +194,16 @@ def _verify_access(e: ir.ElementAddress | ir.Load | ir.Extent | ir.Atomic) -> No
             _require(_points_at(address, type), e, "not its address's type")
             _require(len(operands) == (2 if op is ir.AtomicOp.CAS else 1), e, "operands")
             _require(all(o.type == type for o in operands), e, "operands of another type")
+
+
+def _is_access(access: ir.Access | None, orders: tuple[ir.Order, ...], caches: tuple[str, ...]) -> bool:
+    match access:
+        case ir.Ordering(order):
+            return order in orders
+        case ir.Caching(cache, volatile):
+            return cache == "" if volatile else cache in caches
+        case None:
+            return True
 
 
 def _points_at(address: ir.Expr, type: Type) -> bool:

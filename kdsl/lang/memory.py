@@ -1,15 +1,16 @@
-"""Arrays in shared, constant and local memory."""
+"""Arrays in shared, constant and local memory; accesses that say how they are cached (PTX ISA 9.0, 9.7.9.1)."""
 
 # mypy: disable-error-code="empty-body"
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from kdsl.lang.construct import construct
 from kdsl.lang.types import Array, Ptr
 
 T = TypeVar("T")
+Index = int | tuple[int, ...]
 
 
 class shared:
@@ -53,3 +54,37 @@ class local:
     @construct
     def array(shape: int | tuple[int, ...], dtype: type[T]) -> Array[T, Any]:
         """An array of one thread, uninitialised; ``shape`` is constant. Constant indices keep it in registers."""
+
+
+@construct
+def load(
+    array: Ptr[T] | Array[T, Any],
+    index: Index,
+    *,
+    cache: Literal["ca", "cg", "cs", "lu", "cv", "nc"] | None = None,
+    volatile: bool = False,
+) -> T:
+    """``array[index]``, cached at all levels (``ca``), in L2 alone (``cg``), to be evicted first (``cs``), for the last
+    time (``lu``), not at all (``cv``), or through the cache of what no thread writes meanwhile (``nc``).
+
+    ``volatile``: it is read each time, and other threads may write it. The options are constants.
+    """
+
+
+@construct
+def store(
+    array: Ptr[T] | Array[T, Any],
+    index: Index,
+    value: T,
+    *,
+    cache: Literal["wb", "cg", "cs", "wt"] | None = None,
+    volatile: bool = False,
+) -> None:
+    """``array[index] = value``, written back (``wb``), cached in L2 alone (``cg``), to be evicted first (``cs``), or
+    written through (``wt``). ``volatile``: it is written each time. A statement of its own.
+    """
+
+
+@construct
+def prefetch(array: Ptr[T] | Array[T, Any], index: Index, *, level: Literal["L1", "L2"] = "L1") -> None:
+    """Bring the cache line of ``array[index]``, in global memory, to that level. A statement of its own."""

@@ -4,7 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdsl import Array, Ptr, atomic, bitcast, constant, f16, f32, f64, i32, kernel, local, shared, u32
+from kdsl import (
+    Array,
+    Ptr,
+    atomic,
+    bitcast,
+    constant,
+    f16,
+    f32,
+    f64,
+    i32,
+    kernel,
+    load,
+    local,
+    prefetch,
+    shared,
+    store,
+    u32,
+)
 
 from .harness import check_errors
 
@@ -99,6 +116,34 @@ def test_constant_memory():
         constant.array(LARGE)
         constant.array(LARGER)  # error: constant memory has 65536 bytes, and with this array 65552 are needed
         #   # hint: pass it to the kernel as a parameter
+
+    check_errors(k)
+
+
+def test_caching():
+    @kernel
+    def k(x: Ptr[f32], n: i32):
+        s = shared.array(4, f32)
+        own = local.array(4, f32)
+        load(x, 0, cache="L1")  # error: `cache` of load() takes 'ca' or 'cg' or 'cs' or 'lu' or 'cv' or 'nc', known
+        #   while the kernel is compiled
+        store(x, 0, 1, cache="nc")  # error: `cache` of store() takes 'wb' or 'cg' or 'cs' or 'wt', known while the
+        #   kernel is compiled
+        load(x, 0, volatile=1)  # error: `volatile` of load() takes False or True, known while the kernel is compiled
+        load(x, 0, volatile=n > 0)  # error: `volatile` of load() takes False or True, known while the kernel is
+        #   compiled
+        load(x, 0, cache="cg", volatile=True)  # error: a volatile access has no cache operator
+        #   # hint: leave out one of them
+        load(s, 0, cache="cg")  # error: `cache` of load() is of global memory, and this is shared memory
+        store(own, 0, 1, volatile=True)  # error: no other thread changes local memory: nothing is volatile there
+        store(constant.array(TABLE), 0, 1)  # error: a kernel cannot write constant memory
+        prefetch(s, 0)  # error: prefetch() is of global memory, and this is shared memory
+        prefetch(x, 0, level="L3")  # error: `level` of prefetch() takes 'L1' or 'L2', known while the kernel is
+        #   compiled
+        y = prefetch(x, 0)  # error: prefetch() returns no value # hint: call it in a statement of its own
+        z = store(x, 0, 1)  # error: store() returns no value # hint: call it in a statement of its own
+        load(x, 0.5)  # error: an index is an int, and this is f32
+        store(x, 0, 1, "cg")  # error: store() takes 3 arguments (array, index, value), and this gives 4
 
     check_errors(k)
 

@@ -10,11 +10,13 @@ from ..harness import check_errors
 def test_counts():
     @kernel
     def k(x: Ptr[f32], y: Ptr[i32]):
-        atomic.add()  # error: atomic.add() needs `array` and `index` and `value` # hint: it takes array, index, value
+        atomic.add()  # error: atomic.add() needs `array` and `index` and `value`
+        #   # hint: it takes array, index, value, order, scope
         atomic.add(x)  # error: atomic.add() needs `index` and `value`
         atomic.add(x, 0)  # error: atomic.add() needs `value`
         atomic.add(x, 0, 1, 2, 3, 4, 5)  # error: atomic.add() takes 3 arguments (array, index, value), and this gives 7
-        atomic.cas(x, 0, 1)  # error: atomic.cas() needs `new` # hint: it takes array, index, expected, new
+        atomic.cas(x, 0, 1)  # error: atomic.cas() needs `new` # hint: it takes array, index, expected, new, order,
+        #   scope
         atomic.min(x, 0)  # error: atomic.min() needs `value`
         atomic.exch(y)  # error: atomic.exch() needs `index` and `value`
 
@@ -101,7 +103,7 @@ def test_what_atomic_is():
     @kernel
     def k(x: Ptr[f32]):
         atomic.undefined(x, 0, 1)  # error: the module `atomic` has no attribute `undefined`
-        atomic.load(x, 0)  # error: the module `atomic` has no attribute `load`
+        atomic.loads(x, 0)  # error: the module `atomic` has no attribute `loads` # hint: did you mean `load`?
         atomic(x, 0, 1)  # error: `atomic` is a module, not a function that a kernel can call
         x[0] = atomic  # error: the module `atomic` is not a value that a kernel computes with
         x[1] = atomic.add  # error: the function `atomic.add` is not a value that a kernel computes with

@@ -97,7 +97,7 @@ def test_counts():
     @kernel
     def k(x: Ptr[f32], n: i32):
         plain()  # error: plain() needs `p` # hint: it takes p, q, r
-        plain(1, 2, 3)  # error: plain() takes 1 to 2 arguments (p, q, r), and this gives 3
+        plain(1, 2, 3)  # error: plain() takes 1 to 2 arguments (p, q), and this gives 3
         plain(q=1)  # error: plain() needs `p`
         typed(n)  # error: typed() needs `q` # hint: it takes p, q
         typed(n, x, 1)  # error: typed() takes 2 arguments (p, q), and this gives 3
