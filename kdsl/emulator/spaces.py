@@ -31,9 +31,10 @@ class Region:
     place: int
     complete: bool = False
 
-    def end(self, write: bool) -> int:
-        """The bytes that an access may touch. LLVM reads the small elements at the end of an array as a whole word."""
-        return self.size if write else -(-self.size // 4) * 4
+    def end(self, size: int, write: bool) -> int:
+        """Where accesses of ``size`` bytes must end. LLVM reads the small elements at the end of an array as a whole
+        word; what reads less than a word is the kernel's own."""
+        return self.size if write or size < 4 else -(-self.size // 4) * 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class SharedMemory(RowMemory):
             raise self.fault(address, size, write)
         region = self.regions[which]
         offset = address - address.dtype.type(region.address)
-        last = region.end(write) - size
+        last = region.end(size, write) - size
         if last < 0 or offset.max() > last or np.bitwise_or.reduce(offset) & (size - 1):
             return self.locate_each(fragment, address, size, write, lanes)
         index = offset.view(np.int64) if offset.itemsize == 8 else offset.astype(np.int64)
@@ -105,7 +106,7 @@ class SharedMemory(RowMemory):
         wide = address.astype(np.int64)
         which = (wide >> REGION_BITS) - 1
         starts = np.array([r.address for r in self.regions], np.int64)
-        sizes = np.array([r.end(write) for r in self.regions], np.int64)
+        sizes = np.array([r.end(size, write) for r in self.regions], np.int64)
         places = np.array([r.place for r in self.regions], np.int64)
         known = np.clip(which, 0, len(self.regions) - 1)
         offset = wide - starts[known]
@@ -118,7 +119,8 @@ class SharedMemory(RowMemory):
 
     def name_of(self, offset: int) -> str:
         place = offset % self.row
-        return next(r.name for r in self.regions if r.place <= place < r.place + r.size)
+        # Not by its end: the byte may be in what completes a word.
+        return max((r for r in self.regions if r.place <= place), key=lambda r: (r.place, r.size)).name
 
     def base(self, fragment: Fragment, lanes: Array | None) -> Array:
         whole = fragment.batch.shared_base
@@ -184,12 +186,12 @@ class LocalMemory(RowMemory):
         top = fragment.local_base + fragment.code.local_size
         offset = address - address.dtype.type(LOCAL_START)
         if top < size or offset.max() > top - size or np.bitwise_or.reduce(offset) & (size - 1):
-            raise self.fault(fragment, offset, top, size, write)
+            raise self.fault(offset, top, size, write)
         index: Array = offset.view(np.int64) if offset.itemsize == 8 else offset.astype(np.int64)
         placed: Array = index + (fragment.lanes if lanes is None else lanes) * self.row
         return placed
 
-    def fault(self, fragment: Fragment, offset: Array, top: int, size: int, write: bool) -> LaneFault:
+    def fault(self, offset: Array, top: int, size: int, write: bool) -> LaneFault:
         outside = (offset > top - size) if top >= size else np.ones(offset.shape, np.bool_)
         wrong = outside | (offset & offset.dtype.type(size - 1) != 0)
         position = int(np.flatnonzero(wrong)[0])

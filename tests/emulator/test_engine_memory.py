@@ -166,6 +166,27 @@ def test_faults(access: str, message: str) -> None:
     assert str(error) == f"k.py:3: kernel k: {message} (block (0, 0, 0), thread (0, 0, 0))"
 
 
+@pytest.mark.parametrize("filled", [True, False])
+@pytest.mark.parametrize(
+    ("access", "message"),
+    [
+        ("ld.shared.u8 %r5, [%r2+3];", "out-of-bounds read of 1 byte at shared address 0x100003: 0 bytes after the end of tile of 3 bytes"),
+        ("ld.shared.u16 %r5, [%r2+2];", "out-of-bounds read of 2 bytes at shared address 0x100002: 1 bytes past the end of tile of 3 bytes"),
+    ],
+)  # fmt: skip
+def test_only_whole_words_may_reach_past_the_end_of_shared_memory(access: str, message: str, filled: bool) -> None:
+    store = "st.shared.u8 [%r2], 1; st.shared.u8 [%r2+1], 1; st.shared.u8 [%r2+2], 1;" if filled else ""
+    body = f"mov.u32 %r2, tile; {store} bar.sync 0; {access} ret;"
+    assert message in str(fault(kernel("u64 a", body, module=".shared .align 4 .b8 tile[3];"), 1, 1, np.zeros(1)))
+
+
+def test_a_whole_word_that_begins_in_shared_memory_names_it() -> None:
+    body = "ld.param.u64 %rd1, [a]; st.shared.u8 [tile], 1; st.shared.u8 [tile+1], 1; st.shared.u8 [tile+2], 1;"
+    body += "ld.shared.v4.u8 {%r4, %r5, %r6, %r7}, [tile]; add.u32 %r4, %r4, %r5; add.u32 %r4, %r4, %r6; add.u32 %r4, %r4, %r7; st.global.u32 [%rd1], %r4; ret;"
+    ptx = kernel("u64 a", body, module=".shared .align 4 .b8 tile[3]; .shared .align 4 .b8 next[4];")
+    assert "read of 1 byte of tile that were never written" in str(fault(ptx, 1, 1, np.zeros(1)))
+
+
 @pytest.mark.parametrize(
     ("access", "message"),
     [
