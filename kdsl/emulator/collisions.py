@@ -14,8 +14,6 @@ import numpy as np
 
 from kdsl.emulator.memory import Array
 
-Combine = Callable[[Array, Array], Array]
-
 
 @dataclass(frozen=True, slots=True)
 class Groups:

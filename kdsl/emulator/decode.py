@@ -4,7 +4,7 @@ must keep."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -106,22 +106,9 @@ class Scope:
     def mentions(self, register: str) -> int:
         """How often the function names a register: once means that what is written to it is never read."""
         if not self.mention_counts:
-            for instruction in self.function.instructions:
-                if instruction.guard is not None:
-                    self.mention_counts[instruction.guard.register] += 1
-                pending = list(instruction.operands)
-                while pending:
-                    match pending.pop():
-                        case Register(name):
-                            self.mention_counts[name] += 1
-                        case Address(base, _):
-                            pending.append(base)
-                        case Vector(items):
-                            pending += items
-                        case Pair(first, second):
-                            pending += [first, second]
-                        case Not(inner):
-                            pending.append(inner)
+            self.mention_counts.update(
+                name for instruction in self.function.instructions for name in mentioned(instruction)
+            )
         return self.mention_counts[register]
 
     def bases(self, register: str) -> int:
@@ -313,6 +300,25 @@ class Scope:
         if name not in self.places:
             raise self.error(instruction, f"unknown label {name}")
         return self.places[name]
+
+
+def mentioned(instruction: Instruction) -> Iterator[str]:
+    """The registers that an instruction names, each as often as it does."""
+    if instruction.guard is not None:
+        yield instruction.guard.register
+    pending = list(instruction.operands)
+    while pending:
+        match pending.pop():
+            case Register(name):
+                yield name
+            case Address(base, _):
+                pending.append(base)
+            case Vector(items):
+                pending += items
+            case Pair(first, second):
+                pending += [first, second]
+            case Not(inner):
+                pending.append(inner)
 
 
 def pair(operand: Operand) -> tuple[Operand, Operand]:

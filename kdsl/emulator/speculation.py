@@ -46,6 +46,7 @@ class Definitions:
 
 
 def registers(operand: Operand) -> list[str]:
+    """The registers that an operand writes where it is the destination."""
     match operand:
         case Register(name):
             return [name]
@@ -61,14 +62,19 @@ Steps = Sequence[tuple[Step, Instruction]]
 
 def uncheck_speculated(blocks: Sequence[Steps], successors: Sequence[tuple[int, ...]]) -> None:
     """Tell the loads that may be speculated, and whose value is not used for certain, not to check."""
-    for pc, steps in enumerate(blocks):
-        for position, (step, _) in enumerate(steps):
-            widened = len(step.defines) > len(step.uncheck)
-            for result, uncheck in step.uncheck:
-                # What is widened to its register after the load is followed as a whole.
-                values = set(step.defines) if widened else {result}
-                if not certainly_used(values, blocks, successors, pc, position + 1):
-                    uncheck()
+    loads = [
+        (step, pc, position)
+        for pc, steps in enumerate(blocks)
+        for position, (step, _) in enumerate(steps)
+        if step.uncheck
+    ]
+    for step, pc, position in loads:
+        # What is widened to its register after the load is followed as a whole.
+        widened = len(step.defines) > len(step.uncheck)
+        for result, uncheck in step.uncheck:
+            values = set(step.defines) if widened else {result}
+            if not certainly_used(values, blocks, successors, pc, position + 1):
+                uncheck()
 
 
 def certainly_used(
