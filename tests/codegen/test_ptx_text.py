@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import kdsl
-from kdsl import Ptr, bf16, bitcast, f16, f32, f64, i8, i16, i32, i64, kernel
+from kdsl import Ptr, bf16, bitcast, f16, f32, f64, i8, i16, i32, i64, kernel, u64
 from kdsl.codegen.sass import find_tool
 
 needs_tools = pytest.mark.skipif(not (find_tool("ptxas") and find_tool("nvdisasm")), reason="needs ptxas and nvdisasm")
@@ -21,11 +21,18 @@ def low_bits(x: Ptr[f32], y: Ptr[f64], h: Ptr[f16], narrow: Ptr[i8], half: Ptr[i
     narrow[2] = i8(bitcast(h[0] * h[1], i16))
 
 
+@kernel
+def shifted(x: Ptr[f32], n: u64, wide: Ptr[u64]) -> None:
+    wide[0] = n >> bitcast(x[0] + 1.0, i32)
+    wide[1] = n << bitcast(x[1] * x[2], i32)
+    wide[2] = u64(i64(n) >> bitcast(x[3] + 1.0, i32))
+
+
 @needs_tools
 @pytest.mark.parametrize("target", ["sm_75", "sm_90", "sm_120"])
-def test_low_bits_of_a_float_are_stored_without_conversion(target: str) -> None:
-    sass = kdsl.compile(low_bits, target=target).sass
-    assert "F2I" not in sass
+@pytest.mark.parametrize("used", [low_bits, shifted])
+def test_bits_of_a_float_are_used_without_conversion(used: kdsl.Kernel[...], target: str) -> None:
+    assert "F2I" not in kdsl.compile(used, target=target).sass
 
 
 def test_full_width_stores_are_left_alone() -> None:

@@ -12,4 +12,6 @@ FOUND: tuple[Row, ...] = (
     Row("an f16 made of an int, as bf16", "bitcast(f16(a), bf16) < 0.0", "u32 bool", ((0, 0), (7, 0))),
     # ptxas took the store of an f64's low bits for a conversion of the number.
     Row("the low bits of an f64", "i16(bitcast(f64(a), i64))", "u16 i16", ((64962, 0), (1, 0), (0, 0))),
+    # And the same where a float's bits say how far to shift 64 bits.
+    Row("a shift by the bits of an f32", "u64(1) >> bitcast(a - 0.001, i32)", "f32 u64", ((-3.5, 0), (3.5, 0))),
 )
