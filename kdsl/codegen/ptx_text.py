@@ -31,8 +31,8 @@ def round_explicitly(ptx: str) -> str:
 def store_bits(ptx: str) -> str:
     """Move a float's register onto itself before a use that takes fewer or other bits of it than it has.
 
-    LLVM stores the low bits of ``bitcast(x, i64)`` by ``st.b16 [p], %rd1``, and shifts 64 bits by ``bitcast(x, i32)`` as
-    ``shr.u64 %rd2, %rd3, %r1``. Where a float instruction wrote the register, ptxas 13.0 and 13.5 take both for a
+    LLVM stores the low bits of ``bitcast(x, i64)`` by ``st.b16 [p], %rd1``, and shifts 64 bits by ``bitcast(x, i32)``
+    by ``shr.u64 %rd2, %rd3, %r1``. Where a float instruction wrote the register, ptxas 13.0 and 13.5 take both for a
     conversion of the number: F2I.U16.F64, F2I.U64. A ``mov.b64`` between them makes it bits again, and costs no
     instruction in the machine code. Of some 80 kinds of use that were tried, only these two and addresses are so.
     """
