@@ -81,6 +81,10 @@ class Expressions:
                 return self._bitcast(e)
             case ir.ElementAddress():
                 return self._element_address(e)
+            case ir.PointerDifference():
+                assert isinstance(e.left.type, PointerType)
+                pair = self.value(e.left), self.value(e.right)
+                return self._at(e, memory.difference, self.context, *pair, e.left.type.element)
             case ir.Load(access=ir.Ordering() as ordering):
                 return self._at(e, atomic_load, self.context, self.value(e.address), _scalar(e.type), ordering, e.span)
             case ir.Load(access=ir.Caching() as caching):

@@ -61,6 +61,14 @@ def element_address(
     return builder.gep(data_pointer(context, base, t), [wide], source_etype=memory_type(t.element))
 
 
+def difference(context: Context, left: llvm.Value, right: llvm.Value, element: Type) -> Any:
+    """How many elements ``left`` is past ``right``."""
+    builder = context.builder
+    apart = builder.sub(builder.ptrtoint(left, I64), builder.ptrtoint(right, I64))
+    size = element.size if isinstance(element, ScalarType) else 8
+    return builder.sdiv(apart, llvm.Constant(I64, size), flags=("exact",))
+
+
 def _array_offset(
     context: Context, base: llvm.Value, t: ArrayType, indices: Sequence[tuple[llvm.Value, ScalarType]]
 ) -> llvm.Value:

@@ -10,7 +10,7 @@ from kdsl.ir import nodes as ir
 def operands(node: ir.Expr) -> tuple[ir.Expr, ...]:
     """The expressions directly inside an expression, in the order of their evaluation."""
     match node:
-        case ir.Binary() | ir.Compare() | ir.Logical():
+        case ir.Binary() | ir.Compare() | ir.Logical() | ir.PointerDifference():
             return (node.left, node.right)
         case ir.Unary() | ir.Cast() | ir.Bitcast():
             return (node.operand,)

@@ -15,7 +15,7 @@ from kdsl.frontend.meet import cast
 from kdsl.frontend.operators import is_operand
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, WeakChoice, describe, weak_type
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import PointerType, ScalarType, as_type
+from kdsl.lang.types import ArrayType, PointerType, ScalarType, as_type
 
 # How Python spells them as strings, and how a kernel does.
 NUMBERS = {"nan": "write math.nan", "inf": "write math.inf", "infinity": "write math.inf"}
@@ -76,7 +76,11 @@ def bitcast(frame: Frame, node: ast.Call) -> Value:
     expr = frame.runtime(value, found["value"])
     if expr is None:
         return POISON
-    if isinstance(type, PointerType) and isinstance(expr.type, PointerType):
+    if isinstance(type, PointerType) and isinstance(expr.type, ArrayType) and expr.type.strided:
+        return frame.error(
+            found["value"], "the elements of a strided array do not lie side by side", "pass a contiguous one"
+        )
+    if isinstance(type, PointerType) and isinstance(expr.type, PointerType | ArrayType):
         return Runtime(ir.Bitcast(expr, PointerType(type.element, expr.type.space), frame.span(node)))
     if not isinstance(type, ScalarType | PointerType):
         return frame.error(found["dtype"], "bitcast() takes a type here", "such as bitcast(x, u32)")

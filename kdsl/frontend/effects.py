@@ -23,7 +23,7 @@ def _is_pure(expr: ir.Expr) -> bool:
     match expr:
         case ir.Const() | ir.Read() | ir.SharedArray() | ir.LocalArray() | ir.ConstantArray():
             return True
-        case ir.Binary() | ir.Compare() | ir.Logical():
+        case ir.Binary() | ir.Compare() | ir.Logical() | ir.PointerDifference():
             return _is_pure(expr.left) and _is_pure(expr.right)
         case ir.DynamicShared():
             return _is_pure(expr.offset)

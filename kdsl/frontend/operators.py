@@ -6,7 +6,7 @@ import ast
 import operator
 from collections.abc import Callable
 
-from kdsl.frontend import convert, weak
+from kdsl.frontend import convert, pointers, weak
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, is_weak_value, meeting_type, mixed, named, scalar_as
 from kdsl.frontend.values import (
@@ -78,6 +78,10 @@ def binary(
     """``left op right``; ``operands`` are their places."""
     if isinstance(left, Poison) or isinstance(right, Poison):
         return POISON
+    if pointers.is_pointer(left) or pointers.is_pointer(right):
+        moved = pointers.arithmetic(frame, op, left, right, node, operands)
+        if moved is not None:
+            return moved
     left, right = _bool_number(left, right), _bool_number(right, left)
     if is_weak_value(left) and is_weak_value(right):
         return _weak_binary(frame, op, left, right, node, operands)
@@ -269,6 +273,8 @@ def compare(
         return frame.const((left.object == right.object) is (op is CompareOp.EQ), boolean, node)
     if isinstance(left, Weak) and isinstance(right, Weak):
         return frame.const(weak.COMPARE[op](left.value, right.value), boolean, node)
+    if pointers.is_pointer(left) and pointers.is_pointer(right):
+        return pointers.compare(frame, op, left, right, node, operands)
     for value, place in zip((left, right), operands, strict=True):
         if not is_operand(frame, value, place, f"`{op.value}`"):
             return POISON

@@ -28,6 +28,15 @@ def written_parameters(
     return frozenset(found)
 
 
+def _read_at(address: ir.Expr) -> list[ir.Expr]:
+    """What is evaluated for an address that is only read at; the variable that it starts from is left out."""
+    found: list[ir.Expr] = []
+    while isinstance(address, ir.ElementAddress | ir.Bitcast):
+        found += address.indices if isinstance(address, ir.ElementAddress) else ()
+        address = address.base if isinstance(address, ir.ElementAddress) else address.operand
+    return found if isinstance(address, ir.Read) else [*found, address]
+
+
 def _points(type: Type) -> bool:
     if isinstance(type, TupleType):
         return any(_points(e) for e in type.elements)
@@ -38,10 +47,8 @@ def _visit(
     node: Any, pending: list[Any], pointers: set[int], found: set[int], callees: Mapping[str, ir.Function]
 ) -> None:
     match node:
-        case ir.Load(address=ir.ElementAddress(base=ir.Read(), indices=indices)):
-            pending += indices
-        case ir.Prefetch(address=ir.ElementAddress(base=ir.Read(), indices=indices)):
-            pending += indices
+        case ir.Load(address) | ir.Prefetch(address):
+            pending += _read_at(address)
         case ir.Extent(array=ir.Read()):
             pass
         case ir.Call(function=name, arguments=arguments):

@@ -146,7 +146,10 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Bitcast:
-    """The same bits as another scalar type of the same size, or a pointer with another element type or space."""
+    """The same bits as another scalar type of the same size, or a pointer with another element type or space.
+
+    A contiguous array gives the pointer to its first element.
+    """
 
     operand: Expr
     type: ScalarType | PointerType
@@ -160,6 +163,16 @@ class ElementAddress:
     base: Expr
     indices: tuple[Expr, ...]
     type: PointerType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class PointerDifference:
+    """How many elements ``left`` is past ``right``; both are of one type, and a whole number of elements apart."""
+
+    left: Expr
+    right: Expr
+    type: ScalarType
     span: Span
 
 
@@ -287,6 +300,7 @@ Expr = (
     | Cast
     | Bitcast
     | ElementAddress
+    | PointerDifference
     | Load
     | Extent
     | SharedArray

@@ -140,6 +140,8 @@ class _Printer:
                 return f"{type}({self.expr(operand)})"
             case ir.Bitcast(operand, type):
                 return f"bitcast({self.expr(operand)}, {type})"
+            case ir.PointerDifference(left, right):
+                return f"({self.expr(left)} - {self.expr(right)})"
             case ir.ElementAddress():
                 return f"&{self.memory(e)}"
             case ir.Load(address, access=ir.Ordering() as ordering):

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any, assert_never
 
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import VOID, ArrayType, Kind, PointerType, ScalarType, Space, TupleType, Type
+from kdsl.lang.types import I64, VOID, ArrayType, Kind, PointerType, ScalarType, Space, TupleType, Type
 from kdsl.source import InternalError
 
 LOAD_ORDERS = (ir.Order.RELAXED, ir.Order.ACQUIRE, ir.Order.SEQ_CST)
@@ -137,6 +137,9 @@ class _Verifier:
                 _verify_operation(e)
             case ir.SharedArray(type=type) | ir.LocalArray(type=type):
                 _require(type.shape is not None and len(type.shape) == type.ndim, e, "no shape")
+            case ir.PointerDifference(left, right, type):
+                _require(left.type == right.type and isinstance(left.type, PointerType), e, "no pointers alike")
+                _require(type == I64, e, f"a difference of type {type}")
             case ir.ConstantArray(_, data, type):
                 size = prod(type.shape or ()) * type.element.size
                 _require(type.space is Space.CONSTANT and len(data) == size, e, "another size than its shape's")
@@ -174,7 +177,8 @@ def _verify_operation(e: ir.Binary | ir.Unary | ir.Compare | ir.Logical | ir.Cas
         case ir.Bitcast(operand, ScalarType() as type):
             _require(isinstance(operand.type, ScalarType) and operand.type.bits == type.bits, e, "sizes differ")
         case ir.Bitcast(operand):
-            _require(isinstance(operand.type, PointerType), e, "a pointer from no pointer")
+            is_contiguous = isinstance(operand.type, ArrayType) and not operand.type.strided
+            _require(is_contiguous or isinstance(operand.type, PointerType), e, "a pointer from no pointer")
 
 
 def _verify_access(e: ir.ElementAddress | ir.Load | ir.Extent | ir.Atomic) -> None:

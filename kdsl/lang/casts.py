@@ -13,4 +13,7 @@ T = TypeVar("T")
 
 @construct
 def bitcast(value: Any, dtype: type[T]) -> T:
-    """The same bits as a ``dtype`` of the same size; a pointer as a pointer to another element type."""
+    """The same bits as a ``dtype`` of the same size; a pointer as a pointer to another element type.
+
+    A contiguous array becomes a pointer to its first element.
+    """

@@ -138,7 +138,7 @@ def test_comparisons():
         b = n is not None  # error: `is not` compares Python objects, and a kernel has only values
         c = n in (1, 2)  # error: `in` cannot be used in a kernel
         d = n not in (1, 2)  # error: `not in` cannot be used in a kernel
-        e = x == x  # error: `==` does not take a pointer
+        e = x == n  # error: `==` does not take a pointer
         f = n == "a"  # error: the string 'a' is not a number: `==` takes numbers
 
     check_errors(k)

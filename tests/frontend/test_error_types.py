@@ -53,7 +53,7 @@ def test_operands_without_a_common_type():
         max(i, u)  # error: i32 and u32 have no common type
         s + u  # error: i8 and u32 have no common type # hint: cast one: u32(s) or i32(u)
         i if i > 0 else u  # error: i32 and u32 have no common type
-        x + 1  # error: `+` does not take a pointer # hint: index it instead: p[i]; atomics take (p, i, value)
+        x * 2  # error: `*` does not take a pointer # hint: index it instead: p[i]; atomics take (p, i, value)
         (i, l) + 1  # error: `+` takes numbers, and this is tuple[i32, i64] # hint: take its elements: x, y = ...
         "a" + i  # error: the string 'a' is not a number: `+` takes numbers
         h & 1  # error: `&` takes ints or bools, and this is f16 # hint: for its bits: bitcast(h, u16)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from kdsl import Array, Ptr, bf16, f16, f32, f64, i8, i16, i32, i64, kernel, thread_idx, u32, u64
+from kdsl import Array, Ptr, bf16, f16, f32, f64, i8, i16, i32, i64, kernel, shared, thread_idx, u32, u64
 
 from ..harness import check_errors
 
@@ -51,11 +51,16 @@ def test_floats_in_augmented_bit_operators():
 def test_pointers():
     @kernel
     def k(x: Ptr[f32], y: Ptr[i32], n: i32):
-        x + 1  # error: `+` does not take a pointer # hint: index it instead: p[i]; atomics take (p, i, value)
-        n + x  # error: `+` does not take a pointer
-        x - x  # error: `-` does not take a pointer
-        x < x  # error: `<` does not take a pointer
-        x == y  # error: `==` does not take a pointer
+        x * 1  # error: `*` does not take a pointer # hint: index it instead: p[i]; atomics take (p, i, value)
+        n - x  # error: `-` does not take a pointer
+        x + x  # error: two pointers have no sum # hint: p - q counts the elements between them
+        x + 0.5  # error: a pointer moves by ints, and this is f32 # hint: cast it: i32(0.5)
+        x - n / 2  # error: a pointer moves by ints, and this is f32 # hint: divide with //: n // 2
+        (n > 0) + x  # error: a pointer moves by ints, and this is bool # hint: cast it: i32(n > 0)
+        x - y  # error: `-` of Ptr[f32] and Ptr[i32], which count different elements # hint: bitcast(y, Ptr[f32])
+        x == y  # error: `==` of Ptr[f32] and Ptr[i32], which count different elements # hint: bitcast(y, Ptr[f32])
+        x < shared.dynamic(f32)  # error: `<` of pointers into global and shared memory, which nothing relates
+        x < n  # error: `<` does not take a pointer
         x == None  # error: `==` does not take a pointer
         -x  # error: `-` does not take a pointer
         ~x  # error: `~` does not take a pointer
@@ -70,8 +75,8 @@ def test_pointers():
 def test_pointers_augmented():
     @kernel
     def k(x: Ptr[f32]):
-        x += 1  # error: `+` does not take a pointer
-        x -= x  # error: `-` does not take a pointer
+        x += 1.5  # error: a pointer moves by ints, and this is f32 # hint: cast it: i32(1.5)
+        x -= x  # error: this is i64, but `x` takes Ptr[f32]
         x *= 2  # error: `*` does not take a pointer
 
     check_errors(k)

@@ -28,7 +28,7 @@ def test_no_tuples():
         any("text")  # error: any() takes a tuple, and this is the string 'text'
         any((x, n))  # error: a test does not take a pointer
         any((1.5, n))  # error: this is f32; a test takes a bool or an int # hint: say what is tested: (1.5, n) != 0.0
-        sum((x, n))  # error: `+` does not take a pointer
+        sum((x, x))  # error: two pointers have no sum
 
     check_errors(k)
 
