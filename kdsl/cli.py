@@ -13,6 +13,7 @@ import click
 from kdsl.backend import DeviceError
 from kdsl.codegen.sass import AssemblyError
 from kdsl.compiler import Kernel, set_device, start_trace
+from kdsl.device import DeviceChoiceError
 from kdsl.explorer import text
 from kdsl.files import FileError, kernels_of, load_file, syntax_message, user_traceback
 from kdsl.source import CompileError
@@ -42,7 +43,11 @@ def demo(trace: bool, device: str | None) -> None:
 
     timeline = start_trace(calls=trace)
     _choose(device)
-    sys.exit(0 if run(timeline) else 1)
+    try:
+        verified = run(timeline)
+    except DeviceChoiceError as error:
+        raise Failure(f"error: {error}") from None
+    sys.exit(0 if verified else 1)
 
 
 @main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -62,6 +67,8 @@ def run(file: Path, arguments: tuple[str, ...], trace: bool, device: str | None)
         runpy.run_path(str(file), run_name="__main__")
     except (CompileError, DeviceError) as error:
         raise Failure(_described(error, file)) from None
+    except DeviceChoiceError as error:
+        raise Failure(f"{_place(error, file)}error: {error}") from None
     except SyntaxError as error:
         raise Failure(syntax_message(file, error)) from None
     # A program's own exception is its author's to read, without the frames of this command.
@@ -180,17 +187,25 @@ def _choose(device: str | None) -> None:
         return
     try:
         set_device(device)
-    except (ValueError, RuntimeError) as error:
+    except DeviceChoiceError as error:
         raise Failure(f"error: {error}") from None
 
 
 def _described(error: CompileError | DeviceError, file: Path) -> str:
     """A kernel's error, below the line of the user's file that launched it."""
+    if isinstance(error, CompileError):
+        return str(error)
+    place = _place(error, file)
+    launched = f"{place}in the launch here:\n" if place else ""
+    return f"{launched}error: {error}"
+
+
+def _place(error: Exception, file: Path) -> str:
+    """``file.py:7: `` for the last line of the user's file that the error passed through; empty if there is none."""
     import traceback  # start-up cost: only on failure
 
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == file and f.lineno]
-    launched = f"{file}:{lines[-1]}: in the launch here:\n" if lines and isinstance(error, DeviceError) else ""
-    return f"{launched}{'error: ' if isinstance(error, DeviceError) else ''}{error}"
+    return f"{file}:{lines[-1]}: " if lines else ""
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, cast, overl
 
 from kdsl.backend import Backend, DeviceError
 from kdsl.compilation import Compilation, run_pipeline
-from kdsl.device import Devices
+from kdsl.device import DeviceChoiceError, Devices, InvalidChoice
 from kdsl.ir.options import Options
 from kdsl.lang.types import I64, ArrayType, Type, as_type
 from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, LaunchConfigError
@@ -35,9 +35,18 @@ DEVICES = Devices()
 
 def current_device() -> Backend:
     """The device that kernels run on. The first call starts it: what `set_device` or KDSL_DEVICE says, else a GPU,
-    else the emulator.
+    else the emulator. ValueError or RuntimeError, as from `set_device`, if KDSL_DEVICE or KDSL_STEP_LIMIT is wrong.
     """
-    return DEVICES.selected or DEVICES.current(os.environ.get("KDSL_DEVICE"))
+    if DEVICES.selected is not None:
+        return DEVICES.selected
+    preference = os.environ.get("KDSL_DEVICE")
+    limit = _step_limit()
+    try:
+        return DEVICES.current(preference, limit)
+    except DeviceChoiceError as error:
+        if not preference:
+            raise
+        raise type(error)(f"KDSL_DEVICE={preference}: {error}") from None
 
 
 def set_device(device: str | int) -> None:
@@ -46,7 +55,17 @@ def set_device(device: str | int) -> None:
     Arrays stay on the device where they were made. ValueError for another name, RuntimeError if there is no such
     device.
     """
-    DEVICES.select(f"cuda:{device}" if isinstance(device, int) else device)
+    DEVICES.select(f"cuda:{device}" if isinstance(device, int) else device, _step_limit())
+
+
+def _step_limit() -> int | None:
+    """What KDSL_STEP_LIMIT says for the emulator; None where it is not set or empty."""
+    said = os.environ.get("KDSL_STEP_LIMIT")
+    if not said:
+        return None
+    if not said.isdecimal() or int(said) == 0:
+        raise InvalidChoice(f"KDSL_STEP_LIMIT={said}: the emulator's step limit is a whole number of at least 1")
+    return int(said)
 
 
 @dataclass(frozen=True)

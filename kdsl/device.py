@@ -10,6 +10,18 @@ from kdsl.timeline import Timeline
 from kdsl.tracing import TracedBackend
 
 
+class DeviceChoiceError(Exception):
+    """No device can be had as it was asked for; the message says why, and what can be asked for."""
+
+
+class InvalidChoice(DeviceChoiceError, ValueError):
+    """A device's name or setting is none that there is."""
+
+
+class DeviceMissing(DeviceChoiceError, RuntimeError):
+    """The device needs a driver or a GPU that is not here."""
+
+
 class Devices:
     """The devices of this process, and which of them is current. Nothing is started before it is first needed."""
 
@@ -31,36 +43,39 @@ class Devices:
         """The current device if one has been started or chosen."""
         return self._current
 
-    def current(self, preference: str | None) -> Backend:
-        """The current device. The first call chooses: ``preference``, else a GPU, else the emulator, said on stderr."""
+    def current(self, preference: str | None, step_limit: int | None = None) -> Backend:
+        """The current device. The first call chooses: ``preference``, else a GPU, else the emulator, said on stderr.
+
+        ``step_limit`` is for an emulator that is started now; None is its own.
+        """
         with self._lock:
             if self._current is None:
-                self._current = self._start(preference) if preference else self._find()
+                self._current = self._start(preference, step_limit) if preference else self._find(step_limit)
             return self._current
 
-    def select(self, name: str) -> Backend:
+    def select(self, name: str, step_limit: int | None = None) -> Backend:
         """Make ``cuda``, ``cuda:N`` or ``emulator`` current."""
         with self._lock:
-            self._current = self._start(name)
+            self._current = self._start(name, step_limit)
             return self._current
 
-    def _find(self) -> Backend:
+    def _find(self, step_limit: int | None) -> Backend:
         from kdsl.runtime.driver import CudaDriver  # start-up cost: importing kdsl makes no CUDA call
 
         found, reason = CudaDriver.available()
         if found:
-            return self._start("cuda")
+            return self._start("cuda", step_limit)
         print(f"kdsl: no GPU ({reason}); kernels run on the PTX emulator", file=sys.stderr)
-        return self._start("emulator")
+        return self._start("emulator", step_limit)
 
-    def _start(self, name: str) -> Backend:
+    def _start(self, name: str, step_limit: int | None) -> Backend:
         kind, _, ordinal = name.partition(":")
         if kind not in ("cuda", "emulator") or (ordinal and not (kind == "cuda" and ordinal.isdecimal())):
-            raise ValueError(f"no device is called {name!r}; choose 'cuda', 'cuda:N' or 'emulator'")
+            raise InvalidChoice(f"no device is called {name!r}; choose 'cuda', 'cuda:N' or 'emulator'")
         key = f"cuda:{int(ordinal or 0)}" if kind == "cuda" else kind
         if key not in self._started:
             calls = self.timeline if self.trace_calls else None
-            self._started[key] = _cuda(int(ordinal or 0), calls) if kind == "cuda" else _emulator(calls)
+            self._started[key] = _cuda(int(ordinal or 0), calls) if kind == "cuda" else _emulator(step_limit, calls)
         return self._started[key]
 
 
@@ -69,14 +84,14 @@ def _cuda(ordinal: int, timeline: Timeline | None) -> Backend:
 
     found, reason = CudaDriver.available()
     if not found:
-        raise RuntimeError(f"no CUDA device can be used: {reason}; choose 'emulator' to run without one")
+        raise DeviceMissing(f"no CUDA device can be used: {reason}; choose 'emulator' to run without one")
     if ordinal >= CudaDriver.count():
-        raise ValueError(f"there is no 'cuda:{ordinal}' here; the driver finds {CudaDriver.count()} GPUs")
+        raise InvalidChoice(f"there is no 'cuda:{ordinal}' here; the driver finds {CudaDriver.count()} GPUs")
     return CudaDriver(ordinal, record=timeline.record if timeline else None)
 
 
-def _emulator(timeline: Timeline | None) -> Backend:
+def _emulator(step_limit: int | None, timeline: Timeline | None) -> Backend:
     from kdsl.emulator import Emulator  # start-up cost
 
-    emulator: Backend = Emulator()
+    emulator: Backend = Emulator() if step_limit is None else Emulator(step_limit=step_limit)
     return TracedBackend(emulator, timeline) if timeline else emulator

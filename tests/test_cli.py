@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kdsl.cli import main
+from kdsl.device import Devices
 from kdsl.version import __version__
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
@@ -141,6 +142,29 @@ def test_bad_arguments(arguments: tuple[str, ...], message: str) -> None:
     assert result.exit_code != 0
     assert message in result.stderr
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("variable", "message"),
+    [
+        (
+            "KDSL_DEVICE=abacus",
+            "KDSL_DEVICE=abacus: no device is called 'abacus'; choose 'cuda', 'cuda:N' or 'emulator'",
+        ),
+        ("KDSL_STEP_LIMIT=1e9", "KDSL_STEP_LIMIT=1e9: the emulator's step limit is a whole number of at least 1"),
+        ("KDSL_STEP_LIMIT=0", "KDSL_STEP_LIMIT=0: the emulator's step limit is a whole number of at least 1"),
+    ],
+)
+def test_bad_settings_are_said_without_a_traceback(
+    variable: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kdsl.compiler.DEVICES", Devices())
+    monkeypatch.setenv(*variable.split("="))
+    path = written(tmp_path, "import kdsl\n\nkdsl.zeros(1, kdsl.f32)\n")
+    result = call("run", path)
+    assert (result.exit_code, result.stderr) == (1, f"{path}:3: error: {message}\n")
+    result = call("demo")
+    assert (result.exit_code, result.stderr) == (1, f"error: {message}\n")
 
 
 def test_file_without_kernels(tmp_path: Path) -> None:

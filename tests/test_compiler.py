@@ -10,6 +10,7 @@ import pytest
 
 import kdsl
 from kdsl import CompileError, Ptr, f32, i32, kernel, thread_idx
+from kdsl.device import Devices
 from kdsl.files import kernels_of, load_file
 
 SCALE = 2.0
@@ -302,3 +303,36 @@ def test_overlap_is_seen_as_on_c_pointers(device: str) -> None:
 def test_source_of_a_compilation() -> None:
     source = kdsl.compile(scale, target="sm_90").source
     assert source == "@kernel\ndef scale(x: Ptr[f32]) -> None:\n    x[thread_idx.x] = x[thread_idx.x] * SCALE\n"
+
+
+def test_the_emulator_s_step_limit_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    def count(limit: str) -> int:
+        @kernel
+        def counts(x: Ptr[i32], n: i32) -> None:
+            for i in range(n):
+                x[0] = (x[0] * 5 + i) ^ (x[0] >> 3)
+
+        monkeypatch.setattr("kdsl.compiler.DEVICES", Devices())
+        monkeypatch.setenv("KDSL_STEP_LIMIT", limit)
+        kdsl.set_device("emulator")
+        x = kdsl.zeros(1, i32)
+        counts[1, 1](x, 1000)
+        return int(x.to_host()[0])
+
+    expected = 0
+    for i in range(1000):
+        expected = np.int64((expected * 5 + i) ^ (expected >> 3)).astype(np.int32).item()
+    with pytest.raises(kdsl.LaunchTimeout, match=r"no end after 500 steps: .*KDSL_STEP_LIMIT can be set to more"):
+        count("500")
+    assert count("50000") == expected
+    assert kdsl.current_device().step_limit == 50000
+    assert count("") == expected
+    assert kdsl.current_device().step_limit == 1 << 24
+
+
+def test_a_step_limit_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KDSL_STEP_LIMIT", "-5")
+    with pytest.raises(
+        ValueError, match="KDSL_STEP_LIMIT=-5: the emulator's step limit is a whole number of at least 1"
+    ):
+        kdsl.set_device("emulator")

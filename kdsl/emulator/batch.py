@@ -252,6 +252,7 @@ class Batch:
     def timeout(self, fragment: Fragment) -> DeviceError:
         place = fragment.code.loop_place(fragment.pc)
         message = f"no end after {self.launch.step_limit} steps: the loop here may be endless"
+        message += " (if it is not, KDSL_STEP_LIMIT can be set to more)"
         return self.error(LaunchTimeout, message, place, int(fragment.lanes[0]))
 
     def deadlock(self) -> DeviceError:

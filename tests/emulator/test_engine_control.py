@@ -169,7 +169,8 @@ def test_an_endless_loop_names_its_line() -> None:
     with pytest.raises(LaunchTimeout) as caught:
         Machine(step_limit=5000).run(ptx, 1, 32, np.zeros(1, np.uint32))
     assert str(caught.value) == (
-        "k.py:4: kernel k: no end after 5000 steps: the loop here may be endless (block (0, 0, 0), thread (0, 0, 0))"
+        "k.py:4: kernel k: no end after 5000 steps: the loop here may be endless (if it is not, KDSL_STEP_LIMIT can be "
+        "set to more) (block (0, 0, 0), thread (0, 0, 0))"
     )
     assert (caught.value.file, caught.value.line, caught.value.kernel) == ("k.py", 4, "k")
 
