@@ -25,6 +25,8 @@ FUNCTION_WINDOW = 3
 FIRST_WINDOW = 16
 CONSTANT_BITS = 20
 MOST_CONSTANTS = 1 << (32 - CONSTANT_BITS)
+MOST_FREED = 4096
+"""How many allocations are remembered after they are freed, so that a use of one is called by its name."""
 
 
 class LaneFault(Exception):
@@ -79,6 +81,7 @@ class GlobalMemory:
     def __init__(self) -> None:
         self.allocations: dict[int, Allocation] = {}
         self.freed: dict[int, int] = {}
+        """Sizes of the newest freed allocations, by window, the oldest first."""
         self.next_window = FIRST_WINDOW
         self.constant_bases: Array = np.zeros(MOST_CONSTANTS, np.uint64)
         """What the 32-bit address of a constant lacks of its whole one, by its bits above ``CONSTANT_BITS``."""
@@ -121,6 +124,8 @@ class GlobalMemory:
             raise DeviceError(f"free of {address:#x}, which is not the start of a live allocation")
         del self.allocations[window]
         self.freed[window] = allocation.size
+        if len(self.freed) > MOST_FREED:
+            del self.freed[next(iter(self.freed))]
         self.constant_bases[self.constant_bases == (window << WINDOW_BITS) + WINDOW_START] = 0
 
     def span(self, address: int, size: int, what: str) -> Array:

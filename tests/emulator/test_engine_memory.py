@@ -270,6 +270,18 @@ def test_host_copies_are_checked() -> None:
         machine.emulator.fill(address, 0, 1)
 
 
+def test_of_freed_allocations_the_newest_are_remembered() -> None:
+    emulator = Machine().emulator
+    addresses = [emulator.alloc(16) for _ in range(5000)]
+    for address in addresses:
+        emulator.free(address)
+    assert len(emulator.memory.freed) == 4096
+    with pytest.raises(MemoryFault, match="use after free of an allocation of 16 bytes"):
+        emulator.read(addresses[5000 - 4096], memoryview(bytearray(4)))
+    with pytest.raises(MemoryFault, match="no allocation has this address"):
+        emulator.read(addresses[5000 - 4097], memoryview(bytearray(4)))
+
+
 def test_uninitialised_shared_read_of_one_lane_after_a_barrier() -> None:
     ptx = kernel(
         "u64 a",
