@@ -100,7 +100,7 @@ def show(where: str, stage: str, arch: str) -> None:
             click.echo(text.render(kernel.compile(target=target), stage, colour))
         except CompileError as error:
             raise Failure(str(error)) from None
-        except (FileNotFoundError, AssemblyError) as error:
+        except (OSError, AssemblyError) as error:
             raise Failure(f"error: {error}") from None
 
 

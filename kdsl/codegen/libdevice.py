@@ -20,10 +20,13 @@ from kdsl.target import Target
 
 FILE = "libdevice.10.bc"
 INSTALL = "pip install nvidia-nvvm, or set CUDA_HOME to a CUDA toolkit"
+_REPAIR = "replace it (pip install --force-reinstall nvidia-nvvm), or remove it so that another is found"
 
 
 def find(environment: Mapping[str, str] | None = None) -> Path | None:
     """The library's file: in NVIDIA's wheels, in a CUDA toolkit, or beside Triton; None if there is none."""
+    # Why the process's own environment here? Like any tool's, the library's place is a fact of the machine; the checks
+    # for single expressions would each have to be handed it from compilation.py, and only tests want another.
     variables = os.environ if environment is None else environment
     homes = tuple(variables[name] for name in ("CUDA_HOME", "CUDA_PATH") if variables.get(name))
     return _find(homes, variables.get("PATH", ""))
@@ -32,7 +35,8 @@ def find(environment: Mapping[str, str] | None = None) -> Path | None:
 def link(module: binding.ModuleRef, target: Target, *, flush_subnormals: bool = False) -> None:
     """Link into ``module`` the libdevice functions that it declares, as internal ones. Without any it costs nothing.
 
-    ``flush_subnormals`` picks the ``.ftz`` forms of f32 instructions.
+    ``flush_subnormals`` picks the ``.ftz`` forms of f32 instructions. FileNotFoundError if there is no library, another
+    OSError if its file is not one or lacks a function.
     """
     names = frozenset(f.name for f in module.functions if f.is_declaration and f.name.startswith("__nv_"))
     if not names:
@@ -44,13 +48,10 @@ def link(module: binding.ModuleRef, target: Target, *, flush_subnormals: bool = 
     part.triple, part.data_layout = module.triple, module.data_layout
     module.link_in(part)
     for name in names:
-        module.get_function(name).linkage = "internal"
-
-
-def function_names(path: Path) -> frozenset[str]:
-    """Every public function of the library at ``path``."""
-    library = binding.parse_bitcode(path.read_bytes())
-    return frozenset(f.name for f in library.functions if f.name.startswith("__nv_"))
+        function = module.get_function(name)
+        if function.is_declaration:
+            raise OSError(f"{path} has no {name}: {_REPAIR}")
+        function.linkage = "internal"
 
 
 @lru_cache(maxsize=8)
@@ -78,7 +79,7 @@ def _package(name: str) -> list[Path]:
 @lru_cache(maxsize=256)
 def _slice(path: Path, names: frozenset[str], sm: int, flush_subnormals: bool) -> bytes:
     """Bitcode of the functions ``names`` and what they call, with ``__nvvm_reflect`` answered for one architecture."""
-    library = binding.parse_bitcode(path.read_bytes())
+    library = _parse(path)
     for function in library.functions:
         if not function.is_declaration and function.name not in names:
             function.linkage = "internal"
@@ -89,6 +90,13 @@ def _slice(path: Path, names: frozenset[str], sm: int, flush_subnormals: bool) -
     passes.run(library, binding.create_pass_builder(machine, binding.create_pipeline_tuning_options(0)))
     text = _answer(str(library), {"__CUDA_ARCH": sm * 10, "__CUDA_FTZ": int(flush_subnormals), "__CUDA_PREC_SQRT": 1})
     return bytes(binding.parse_assembly(text).as_bitcode())
+
+
+def _parse(path: Path) -> binding.ModuleRef:
+    try:
+        return binding.parse_bitcode(path.read_bytes())
+    except RuntimeError as error:
+        raise OSError(f"{path} is not a libdevice that LLVM can read: {_REPAIR}\n{error}") from None
 
 
 def _answer(text: str, answers: Mapping[str, int]) -> str:

@@ -55,6 +55,8 @@ class Assembled:
 
 def find_tool(name: str, environment: Mapping[str, str] | None = None) -> Path | None:
     """The program ``name``: on PATH, in a CUDA toolkit, or in NVIDIA's wheels; None if it is nowhere."""
+    # Why the process's own environment here? PATH is where a command line tool is looked for, whoever runs it; only
+    # tests want another.
     places = _directories(os.environ if environment is None else environment)
     candidates = (shutil.which(name, path=str(directory)) for directory in places)
     return next((Path(found) for found in candidates if found), None)

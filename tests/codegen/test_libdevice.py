@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,19 @@ def test_missing_library_names_the_functions_and_the_remedy(monkeypatch: pytest.
     monkeypatch.setattr(libdevice, "find", lambda: None)
     with pytest.raises(FileNotFoundError, match=r"__nv_sinf.*pip install nvidia-nvvm"):
         linked("__nv_sinf")
+
+
+@pytest.mark.parametrize("kept", [0, 100, 1000, 200_000])
+def test_damaged_library_is_named_with_the_remedy(kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = libdevice.find()
+    assert whole is not None
+    damaged = tmp_path / libdevice.FILE
+    damaged.write_bytes(whole.read_bytes()[:kept])
+    monkeypatch.setattr(libdevice, "find", lambda: damaged)
+    with pytest.raises(OSError, match=rf"^{re.escape(str(damaged))} is not a libdevice .*: replace it \(pip install"):
+        linked("__nv_sinf")
+
+
+def test_library_that_lacks_a_function_is_named() -> None:
+    with pytest.raises(OSError, match=r"libdevice\.10\.bc has no __nv_abacusf: replace it"):
+        linked("__nv_abacusf")
