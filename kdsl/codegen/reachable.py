@@ -105,10 +105,9 @@ def parameter_ranges(module: ir.Module, ranges: Mapping[str, Ranges]) -> None:
     for f in (*module.kernels, *reversed(module.functions)):  # callers first
         known = {p.uid: i for p in f.parameters if (i := _join(passed.get((f.name, p.uid), [])))}
         ranges[f.name].forget(known)
-        for e in all_expressions(f.body):
-            if isinstance(e, ir.Call):
-                for parameter, argument in zip(by_name[e.function].parameters, e.arguments, strict=True):
-                    passed.setdefault((e.function, parameter.uid), []).append(ranges[f.name].interval(argument))
+        for call in (e for e in all_expressions(f.body) if isinstance(e, ir.Call)):
+            for parameter, argument in zip(by_name[call.function].parameters, call.arguments, strict=True):
+                passed.setdefault((call.function, parameter.uid), []).append(ranges[f.name].interval(argument))
 
 
 def _returns(f: ir.Function) -> Iterator[ir.Return]:

@@ -151,7 +151,7 @@ def load_step(scope: Scope, instruction: Instruction) -> Step:
         scope.fail(instruction, f"expected {count} registers")
     results = [scope.destination(instruction, item, kind) for item in items]
     if space == "param" and isinstance(source, Address) and isinstance(source.base, Symbol):
-        return load_parameter(scope, kind, results, source)
+        return copy_all(results, parameter_pieces(scope, kind, source, count))
     slot, offset = scope.address(instruction, source)
     if "const" in instruction.opcode and scope.widths[slot] == 4:
         slot = whole_constant(scope, slot)
@@ -169,17 +169,20 @@ def load_step(scope: Scope, instruction: Instruction) -> Step:
     return step
 
 
-def load_parameter(scope: Scope, kind: str, results: list[int], source: Address) -> Step:
-    assert isinstance(source.base, Symbol)
+def parameter_pieces(scope: Scope, kind: str, address: Address, count: int) -> list[int]:
+    """The slots of ``count`` neighbouring elements of a parameter."""
+    assert isinstance(address.base, Symbol)
     width = BYTES[kind]
-    pieces = [scope.piece(source.base.name, source.offset + k * width, width) for k in range(len(results))]
+    return [scope.piece(address.base.name, address.offset + k * width, width) for k in range(count)]
 
+
+def copy_all(targets: list[int], sources: list[int]) -> Step:
     def run(f: Fragment) -> None:
         r = f.registers
-        for result, piece in zip(results, pieces, strict=True):
-            r[result] = r[piece]
+        for target, source in zip(targets, sources, strict=True):
+            r[target] = r[source]
 
-    return Step(run, uses=tuple(pieces), defines=tuple(results))
+    return Step(run, uses=tuple(sources), defines=tuple(targets))
 
 
 def load_op(results: list[int], slot: int, offset: int, space: str, kind: str, reused: bool, checked: set[int]) -> Op:
@@ -241,23 +244,10 @@ def store_step(scope: Scope, instruction: Instruction) -> Step:
         scope.fail(instruction, f"expected {count} values")
     values = [scope.source(instruction, item, kind) for item in items]
     if space == "param" and isinstance(target, Address) and isinstance(target.base, Symbol):
-        return store_parameter(scope, kind, target, values)
+        return copy_all(parameter_pieces(scope, kind, target, count), values)
     slot, offset = scope.address(instruction, target)
     run = store_op(slot, offset, values, space, BYTES[kind], reused(scope, target))
     return Step(run, uses=(slot, *values), spins=volatile)
-
-
-def store_parameter(scope: Scope, kind: str, target: Address, values: list[int]) -> Step:
-    assert isinstance(target.base, Symbol)
-    width = BYTES[kind]
-    pieces = [scope.piece(target.base.name, target.offset + k * width, width) for k in range(len(values))]
-
-    def run(f: Fragment) -> None:
-        r = f.registers
-        for value, piece in zip(values, pieces, strict=True):
-            r[piece] = r[value]
-
-    return Step(run, uses=tuple(values), defines=tuple(pieces))
 
 
 def store_op(slot: int, offset: int, values: list[int], space: str, width: int, reused: bool) -> Op:

@@ -10,7 +10,7 @@ from kdsl.emulator.code import Op, Step
 from kdsl.emulator.decode import Scope, pair
 from kdsl.emulator.fragment import Fragment
 from kdsl.emulator.memory import Array
-from kdsl.emulator.syntax import Instruction
+from kdsl.emulator.syntax import Instruction, Operand
 from kdsl.emulator.warp import ballot, matching, member_gate, positions_of, present, reduce_members
 
 
@@ -100,10 +100,14 @@ def find_sources(f: Fragment, mode: str, b: Array, c: Array) -> tuple[Array, Arr
     return where, there, inside
 
 
+def masked(scope: Scope, instruction: Instruction, kind: str) -> tuple[Operand, int, int]:
+    """The operands ``d, a, membermask``: the destination, and the slots of a value of type ``kind`` and the mask."""
+    target, value, mask = scope.operands(instruction, 3)
+    return target, scope.source(instruction, value, kind), scope.source(instruction, mask, "b32")
+
+
 def vote(scope: Scope, instruction: Instruction, mode: str) -> Step:
-    target, predicate, mask_operand = scope.operands(instruction, 3)
-    slot = scope.source(instruction, predicate, "pred")
-    mask_slot = scope.source(instruction, mask_operand, "b32")
+    target, slot, mask_slot = masked(scope, instruction, "pred")
     result = scope.destination(instruction, target, "b32" if mode == "ballot" else "pred")
 
     def run(f: Fragment) -> None:
@@ -123,9 +127,7 @@ def vote(scope: Scope, instruction: Instruction, mode: str) -> Step:
 
 
 def match_step(scope: Scope, instruction: Instruction, mode: str, kind: str) -> Step:
-    target, value, mask_operand = scope.operands(instruction, 3)
-    slot = scope.source(instruction, value, kind)
-    mask_slot = scope.source(instruction, mask_operand, "b32")
+    target, slot, mask_slot = masked(scope, instruction, kind)
     first, second = pair(target)
     result = scope.destination(instruction, first, "b32")
     predicate = scope.destination(instruction, second, "pred")
@@ -160,9 +162,7 @@ def redux(scope: Scope, instruction: Instruction, words: list[str]) -> Step:
     if tuple(words) not in REDUCTIONS:
         scope.fail(instruction, "unknown form of redux")
     ufunc, view = REDUCTIONS[tuple(words)]
-    target, value, mask_operand = scope.operands(instruction, 3)
-    slot = scope.source(instruction, value, "b32")
-    mask_slot = scope.source(instruction, mask_operand, "b32")
+    target, slot, mask_slot = masked(scope, instruction, "b32")
     result = scope.destination(instruction, target, "b32")
 
     def run(f: Fragment) -> None:
@@ -174,9 +174,7 @@ def redux(scope: Scope, instruction: Instruction, words: list[str]) -> Step:
 
 def redux_float(scope: Scope, instruction: Instruction, words: list[str]) -> Step:
     """``redux.sync.min.abs.NaN.f32``: by order of sign and magnitude, so that -0 is below +0."""
-    target, value, mask_operand = scope.operands(instruction, 3)
-    slot = scope.source(instruction, value, "f32")
-    mask_slot = scope.source(instruction, mask_operand, "b32")
+    target, slot, mask_slot = masked(scope, instruction, "f32")
     result = scope.destination(instruction, target, "f32")
     smallest, absolute, keep_nan = words[0] == "min", "abs" in words, "NaN" in words
 
