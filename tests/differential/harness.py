@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import math
 import struct
@@ -15,6 +14,7 @@ import numpy as np
 
 import kdsl
 from kdsl.backend import Backend, DeviceError, Launch
+from kdsl.files import load_file
 
 from . import ieee, reference, render, semantics, values
 from . import program as p
@@ -85,12 +85,7 @@ def load(source: str, directory: Path) -> kdsl.KernelModule:
     """The class ``programs`` of a rendered file, imported from a file of its own."""
     path = directory / f"programs_{next(NUMBER)}.py"
     path.write_text(source)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    programs: kdsl.KernelModule = module.programs
+    programs: kdsl.KernelModule = load_file(path).programs
     return programs
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from . import program as p
@@ -55,9 +55,11 @@ def statement(s: p.Stmt, scope: Scope) -> Run:
             body, orelse = block(s.body, scope), block(s.orelse, scope)
             return lambda frame: body(frame) if test(frame) else orelse(frame)
         case p.While():
-            return while_loop(expression(s.test, scope).test(), block(s.body, scope), block(s.orelse, scope))
+            rounds = while_rounds(expression(s.test, scope).test())
+            return loop(rounds, block(s.body, scope), block(s.orelse, scope))
         case p.For():
-            return for_loop(s, scope)
+            rounds = for_rounds(s, scope)
+            return loop(rounds, block(s.body, scope), block(s.orelse, scope))
         case p.Break():
             return lambda frame: BREAK
         case p.Continue():
@@ -84,9 +86,11 @@ def count_step(frame: Frame) -> None:
         raise TooManySteps
 
 
-def while_loop(test: Callable[[Frame], bool], body: Run, orelse: Run) -> Run:
+def loop(rounds: Callable[[Frame], Iterable[None]], body: Run, orelse: Run) -> Run:
+    """Runs ``body`` once for each of ``rounds``, which prepares the variables for it."""
+
     def run(frame: Frame) -> str | None:
-        while test(frame):
+        for _ in rounds(frame):
             count_step(frame)
             signal = body(frame)
             if signal == BREAK:
@@ -98,7 +102,15 @@ def while_loop(test: Callable[[Frame], bool], body: Run, orelse: Run) -> Run:
     return run
 
 
-def for_loop(s: p.For, scope: Scope) -> Run:
+def while_rounds(test: Callable[[Frame], bool]) -> Callable[[Frame], Iterator[None]]:
+    def rounds(frame: Frame) -> Iterator[None]:
+        while test(frame):
+            yield
+
+    return rounds
+
+
+def for_rounds(s: p.For, scope: Scope) -> Callable[[Frame], Iterator[None]]:
     arguments = [expression(argument, scope) for argument in s.arguments]
     t = arguments[0].type
     for argument in arguments[1:]:
@@ -108,20 +120,12 @@ def for_loop(s: p.For, scope: Scope) -> Run:
         raise IllTyped(f"a range of {t.name}")
     bounds = [argument.to(t) for argument in arguments]
     target = scope.target(s.target, t)
-    body, orelse = block(s.body, scope), block(s.orelse, scope)
 
-    def run(frame: Frame) -> str | None:
+    def rounds(frame: Frame) -> Iterator[None]:
         values = [int(bound(frame)) for bound in bounds]
-        if len(values) == 3 and values[2] == 0:
-            return orelse(frame)
-        for i in range(*values):
-            count_step(frame)
+        # A step of 0 runs nothing: there is no exception to raise.
+        for i in range(*values) if values[2:] != [0] else ():
             frame[target] = i
-            signal = body(frame)
-            if signal == BREAK:
-                return None
-            if signal == RETURN:
-                return signal
-        return orelse(frame)
+            yield
 
-    return run
+    return rounds
