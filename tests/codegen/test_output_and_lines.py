@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import kdsl
 from kdsl import Ptr, f32, grid, gridsize, i32, kernel, thread_idx
 from kdsl.backend import DeviceAssertionError
 from kdsl.codegen.nvptx import emit, optimize
+from kdsl.files import load_file
 from kdsl.target import Target
 
 from .compile import instructions
@@ -131,12 +131,7 @@ def test_multiplication_and_addition_fuse_across_a_call() -> None:
 def test_a_file_s_name_may_hold_what_ptx_cannot(tmp_path: Path) -> None:
     path = tmp_path / 'né "quoted".py'
     path.write_text("from kdsl import Ptr, f32, kernel\n\n@kernel\ndef k(x: Ptr[f32]):\n    x[0] = x[1] + 1.0\n")
-    spec = importlib.util.spec_from_file_location("quoted", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    compilation = kdsl.compile(module.k, target="sm_90")
+    compilation = kdsl.compile(load_file(path).k, target="sm_90")
     assert compilation.resources[0].kernel == "k"
     assert "_quoted_.py" in compilation.ptx
 
@@ -148,9 +143,5 @@ def test_long_names_and_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         f"from kdsl import i32, kernel\n@kernel\ndef k({name}p: i32) -> None:\n    {name}b = {name}p + 1\n"
         f"    {name}c = {name}b + 2\n    print({name}b, {name}c, '{'x' * 70000}')\n"
     )
-    spec = importlib.util.spec_from_file_location("long", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.k[1, 1](3)
+    load_file(path).k[1, 1](3)
     assert capsys.readouterr().out == f"4 6 {'x' * 70000}\n"

@@ -254,7 +254,7 @@ def test_pass_only():
     def k(x: Ptr[f32], y: Ptr[i32], n: i32):
         pass
 
-    run(k)
+    assert run(k) == ([0.0] * 8, [0] * 8)
 
 
 def test_ellipsis_free_docstring_only():
@@ -262,7 +262,7 @@ def test_ellipsis_free_docstring_only():
     def k(x: Ptr[f32], y: Ptr[i32], n: i32):
         """only doc"""
 
-    run(k)
+    assert run(k) == ([0.0] * 8, [0] * 8)
 
 
 def test_return_none():
@@ -270,7 +270,7 @@ def test_return_none():
     def k(x: Ptr[f32], y: Ptr[i32], n: i32):
         return None
 
-    run(k)
+    assert run(k) == ([0.0] * 8, [0] * 8)
 
 
 def test_return_bare():
@@ -312,9 +312,11 @@ def test_assert():
     def k(x: Ptr[f32], y: Ptr[i32], n: i32):
         assert n > 0, "pos"
         assert n
+        y[0] = n
         assert True
 
-    run(k)
+    x, y = run(k)
+    assert y[:1] == [5]
 
 
 def test_walrus_chain():
