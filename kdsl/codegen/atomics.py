@@ -44,7 +44,10 @@ def emit_atomic(context: Context, node: ir.Atomic, address: llvm.Value, operands
     builder, t = context.builder, node.type
     is_extreme = node.op in _FLOAT_EXTREMES and t.is_float
     # A thread's own memory needs no order.
-    is_plain = node.ordering == ir.RELAXED or address.type.addrspace == Space.LOCAL.value
+    is_own = address.type.addrspace == Space.LOCAL.value
+    if is_own and (node.op is ir.AtomicOp.CAS or is_extreme):
+        return _alone(context, node, address, operands)
+    is_plain = node.ordering == ir.RELAXED or is_own
     if not is_plain and node.op is not ir.AtomicOp.CAS and not is_extreme:
         return ordered(context, node, address, operands[0])
     match node.op:
@@ -104,6 +107,21 @@ def _compare_and_swap(
     values = _bits(builder, t, expected), _bits(builder, t, new)
     pair = builder.cmpxchg(address, *values, _llvm(node.ordering), _FAILURE[node.ordering.order])
     return _value(builder, t, builder.extract_value(pair, 0))
+
+
+def _alone(context: Context, node: ir.Atomic, address: llvm.Value, operands: Sequence[llvm.Value]) -> llvm.Value:
+    """On a thread's own memory, which PTX has no compare-and-swap for: nobody comes between a load and a store."""
+    builder, t = context.builder, node.type
+    old = builder.load(address, align=t.size, typ=llvm.IntType(t.bits))
+    if node.op is ir.AtomicOp.CAS:
+        expected, new = (_bits(builder, t, o) for o in operands)
+        new = builder.select(builder.icmp_unsigned("==", old, expected), new, old)
+    else:
+        before = _value(builder, t, old)
+        extreme = context.call(f"{_FLOAT_EXTREMES[node.op]}.{t.name}", before.type, [before, operands[0]])
+        new = _bits(builder, t, extreme)
+    builder.store(new, address, align=t.size)
+    return _value(builder, t, old)
 
 
 def _loop(context: Context, node: ir.Atomic, address: llvm.Value, update: Callable[[Any], llvm.Value]) -> llvm.Value:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import F32, I32, I64, U64, ArrayType, Kind, ScalarType, TupleType, Type
+from kdsl.lang.types import F32, I32, I64, U64, ArrayType, Kind, PointerType, ScalarType, Space, TupleType, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +219,8 @@ def describe(type: Lattice) -> str:
         case ArrayType(shape=tuple(shape)):
             extents = " x ".join(map(str, shape))
             return f"a {type.space.name.lower()} array of {extents} {type.element}"
+        case PointerType(space=space) if space is not Space.GLOBAL:
+            return f"{type} into {space.name.lower()} memory"
         case TupleType():
             # A literal among the elements is shown as the type that it takes by itself.
             return str(defaulted(type))

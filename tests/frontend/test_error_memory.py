@@ -92,8 +92,8 @@ def test_dynamic_shared_memory():
         g = shared.dynamic(f32, n)
         g[0, 1] = 1  # error: `g` has 1 dimension, and this is 2 indices
         g.shape  # error: `g` is a Ptr, which has no attribute `shape`
-        g = shared.dynamic(u32, n)  # error: `g` is Ptr[u32] here but Ptr[f32] at line {-3} (`g = shared.dynamic(f32,
-        #   n)`); a variable keeps one type
+        g = shared.dynamic(u32, n)  # error: `g` is Ptr[u32] into shared memory here but Ptr[f32] into shared memory
+        #   at line {-3} (`g = shared.dynamic(f32, n)`); a variable keeps one type
 
     check_errors(k)
 

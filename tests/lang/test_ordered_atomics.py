@@ -209,6 +209,29 @@ def test_a_threads_own_memory(device: str) -> None:
 
 
 @kernel
+def swaps_on_own_memory(out: Ptr[f32]):
+    own = local.array(3, f32)
+    own[0] = 1.5
+    own[1] = 2.5
+    i = thread_idx.x
+    out[4 * i] = atomic.cas(own, i % 2, 1.5, 7, order="seq_cst", scope="block")
+    out[4 * i + 1] = atomic.min(own, i % 2, 3)
+    out[4 * i + 2] = atomic.max(own, i % 2, 3, order="acq_rel")
+    out[4 * i + 3] = own[i % 2]
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
+def test_ptx_has_no_compare_and_swap_of_local_memory(arch: str) -> None:
+    assert accesses(swaps_on_own_memory, arch) == []
+
+
+def test_compare_and_swap_on_own_memory(device: str) -> None:
+    out = np.zeros(8, np.float32)
+    swaps_on_own_memory[1, 2](out)
+    assert out.tolist() == [1.5, 7, 3, 3, 2.5, 2.5, 2.5, 3]
+
+
+@kernel
 def in_order(x: Ptr[i32]):
     atomic.store(x, atomic.add(x, 0, 1), atomic.add(x, 0, 1), order="release")
 
