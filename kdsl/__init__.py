@@ -98,7 +98,7 @@ if TYPE_CHECKING:
         sync_threads_or,
         sync_warp,
     )
-    from kdsl.lang.types import Array, Ptr, bf16, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+    from kdsl.lang.types import Array, Constexpr, Ptr, bf16, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
     from kdsl.lang.warp import (
         active_mask,
         all_sync,
@@ -117,7 +117,7 @@ if TYPE_CHECKING:
     from kdsl.target import Target
 
 _MODULES = {
-    "kdsl.lang.types": "i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 Ptr Array",
+    "kdsl.lang.types": "i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 Ptr Array Constexpr",
     "kdsl.lang.index": (
         "thread_idx block_idx block_dim grid_dim grid gridsize lane_id warp_id warp_size "
         "lanemask_eq lanemask_lt lanemask_le lanemask_gt lanemask_ge"
@@ -178,6 +178,7 @@ __all__ = [
     "Array",
     "Compilation",
     "CompileError",
+    "Constexpr",
     "DeviceArray",
     "DeviceAssertionError",
     "DeviceError",

@@ -89,7 +89,7 @@ def show(where: str, stage: str, arch: str) -> None:
     colour = _colour() if sys.stdout.isatty() else None
     for name, kernel in _kernels(where).items():
         try:
-            if not kernel.is_annotated:
+            if not kernel.can_be_checked:
                 if "::" in where:
                     raise Failure(
                         f"{name}: its parameters have no annotations; write them, or give the types in Python: "
@@ -150,7 +150,7 @@ def _passes(name: str, kernel: Kernel[Any]) -> bool:
     except CompileError as error:
         click.echo(str(error), err=True)
         return False
-    note = "" if kernel.is_annotated else " (syntax and names only: its parameters have no annotations)"
+    note = "" if kernel.can_be_checked else " (syntax and names only: its parameters have no annotations)"
     click.echo(f"{name}: ok{note}")
     return True
 

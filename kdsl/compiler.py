@@ -7,7 +7,7 @@ import inspect
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, cast, overload
 
@@ -15,9 +15,9 @@ from kdsl.backend import Backend, DeviceError
 from kdsl.compilation import Compilation, run_pipeline
 from kdsl.device import DeviceChoiceError, Devices, InvalidChoice
 from kdsl.ir.options import Options
-from kdsl.lang.types import I64, ArrayType, Type, as_type
-from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, LaunchConfigError
-from kdsl.runtime.inference import infer_type
+from kdsl.lang.types import ConstexprType, Type
+from kdsl.parameters import by_name, defaults_of, filling, from_signature, types_of
+from kdsl.runtime.errors import ArgumentError, ExtentError, LaunchConfigError
 from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_configured
 from kdsl.source import CompileError
 from kdsl.target import Target
@@ -77,6 +77,8 @@ class Specialization:
     compilation: Compilation
     backend: Backend
     launcher: Launcher
+    passed: tuple[str, ...]
+    """The parameters that a launch passes: all but the constants."""
 
     def is_current(self) -> bool:
         """Whether it is for the current device, and every captured name is bound to the object it was compiled with."""
@@ -103,12 +105,32 @@ class ConfiguredKernel(Generic[P]):
 
     def _specialize_and_run(self, *arguments: Any, **keywords: Any) -> None:
         """What a call does at first, and again when the device or a captured name has changed."""
-        launcher = self.kernel.specialize(arguments, keywords).launcher
+        kernel = self.kernel
+        filling(self._run_filled, kernel.defaults)(*arguments, **keywords)
         # Only a kernel with annotations may skip this next time: another's types depend on the arguments.
-        if self.kernel.is_annotated:
-            self._run = launcher.bind(self.config, otherwise=self._specialize_and_run, wider=self._run_wide)
-            self.kernel.remember(self.config, self._run)
-        launcher.bind(self.config, wider=self._run_wide)(*arguments, **keywords)
+        if kernel.is_annotated:
+            launcher = kernel.specialize(arguments, keywords).launcher
+            run = launcher.bind(self.config, otherwise=self._specialize_and_run, wider=self._run_wide)
+            self._run = filling(run, kernel.defaults)
+            kernel.remember(self.config, self._run)
+
+    def _run_filled(self, *arguments: Any, **keywords: Any) -> None:
+        """A launch with all arguments."""
+        kernel = self.kernel
+        if kernel.is_annotated:
+            launcher = kernel.specialize(arguments, keywords).launcher
+            launcher.bind(self.config, wider=self._run_wide)(*arguments, **keywords)
+            return
+        given = by_name(kernel.name, kernel.parameters, arguments, keywords)
+        try:
+            self._run_given(given, wide=False)
+        except ExtentError:
+            self._run_given(given, wide=True)
+
+    def _run_given(self, given: Mapping[str, Any], *, wide: bool) -> None:
+        """A launch of a kernel whose types depend on the arguments; constants among them are not passed."""
+        found = self.kernel.specialize((), given, wide=wide)
+        found.launcher.bind(self.config)(*(given[name] for name in found.passed))
 
     def _run_wide(self, *arguments: Any, **keywords: Any) -> None:
         """For arrays whose offsets do not fit 32 bits."""
@@ -150,10 +172,26 @@ class Kernel(Generic[P]):
 
     @property
     def is_annotated(self) -> bool:
-        """Whether every parameter has a type. A kernel of which one has not is specialised on its arguments at each
-        launch.
+        """Whether every parameter has a type, and none is a constant. Other kernels are specialised on their arguments
+        at each launch.
         """
-        return all(type is not None for _, type in self.parameters)
+        return all(type is not None and not isinstance(type, ConstexprType) for _, type in self.parameters)
+
+    @functools.cached_property
+    def defaults(self) -> dict[str, tuple[int, Any]]:
+        """Position and value of each parameter that has a default."""
+        return defaults_of(self.function, [name for name, _ in self.parameters])
+
+    @property
+    def can_be_checked(self) -> bool:
+        """Whether annotations and defaults say all that the compiler wants to know."""
+        return self._known_types() is not None
+
+    def _known_types(self) -> tuple[Type, ...] | None:
+        try:
+            return from_signature(self.name, self.parameters, self.defaults, None)
+        except TypeError:
+            return None
 
     def __getitem__(self, configuration: Any) -> Callable[..., None]:
         """The kernel with a launch configuration: ``[grid, block]``, ``[grid, block, stream, shared_bytes]`` or
@@ -186,8 +224,9 @@ class Kernel(Generic[P]):
         """
         from kdsl.frontend import check_kernels, check_syntax  # start-up cost, as above
 
-        if self.is_annotated:
-            check_kernels([self.request(None)])
+        types = self._known_types()
+        if types is not None:
+            check_kernels([self.request(types)])
         else:
             check_syntax(self.function)
 
@@ -213,22 +252,13 @@ class Kernel(Generic[P]):
         with 64-bit extents.
         """
         backend = current_device()
-        types = self._types(arguments, keywords, wide)
+        given = by_name(self.name, self.parameters, arguments, keywords) if not self.is_annotated else {}
+        types = types_of(self.name, self.parameters, given, wide=wide)
         with self._lock:
             found = self._specializations.get((backend, types))
             if found is None or not found.is_current():
                 found = self._specializations[backend, types] = self._build(backend, types)
         return found
-
-    def _types(self, arguments: Sequence[Any], keywords: Mapping[str, Any], wide: bool) -> tuple[Type, ...]:
-        given = dict(zip((name for name, _ in self.parameters), arguments, strict=False)) | dict(keywords)
-        types = []
-        for name, type in self.parameters:
-            if type is None and name not in given:
-                raise ArgumentTypeError(f"{self.name}: argument `{name}` is missing")
-            found = type if type is not None else infer_type(self.name, name, given[name])
-            types.append(replace(found, index=I64) if wide and isinstance(found, ArrayType) else found)
-        return tuple(types)
 
     def _build(self, backend: Backend, types: tuple[Type, ...]) -> Specialization:
         from kdsl.frontend import Captured  # start-up cost, as above
@@ -238,8 +268,13 @@ class Kernel(Generic[P]):
         module = backend.load(compilation.ptx.encode())
         # What a launch looks at: the current device, and each captured name.
         conditions = (Captured(vars(DEVICES), "_current", backend), *compilation.captured)
-        launcher = build_launcher(backend, module, self.name, tree.name, self.parameters, types, tree, conditions)
-        return Specialization(compilation, backend, launcher)
+        passed = [
+            (name, type)
+            for (name, _), type in zip(self.parameters, types, strict=True)
+            if not isinstance(type, ConstexprType)
+        ]
+        launcher = build_launcher(backend, module, self.name, tree.name, passed, tree, conditions)
+        return Specialization(compilation, backend, launcher, tuple(name for name, _ in passed))
 
 
 def build_launcher(
@@ -247,8 +282,7 @@ def build_launcher(
     module: Any,
     name: str,
     entry: str,
-    parameters: tuple[tuple[str, Type | None], ...],
-    types: tuple[Type, ...],
+    parameters: Sequence[tuple[str, Type]],
     tree: Function | None = None,
     conditions: Sequence[Captured] = (),
 ) -> Launcher:
@@ -260,9 +294,8 @@ def build_launcher(
         bounds = tree.options.launch_bounds
         if tree.written is not None:
             written = frozenset(index for index, local in enumerate(tree.parameters) if local.uid in tree.written)
-    named = tuple((parameter, type) for (parameter, _), type in zip(parameters, types, strict=True))
     most_threads = bounds[0] if bounds else None
-    return Launcher(name, named, backend, backend.function(module, entry), written, conditions, most_threads)
+    return Launcher(name, parameters, backend, backend.function(module, entry), written, conditions, most_threads)
 
 
 @overload
@@ -307,9 +340,9 @@ def compile(
     """Compile one kernel, or several into one PTX module, without a launch; no GPU is needed.
 
     ``target`` is an architecture such as ``"sm_90"`` (the current device's if None); ``signature`` gives the types of
-    unannotated parameters, by name or in order; ``options``, such as ``{"fmad": False}``, replaces all that the
-    decorators said. CompileError holds every mistake; ValueError for an unknown architecture or two kernels of one
-    name, TypeError for a signature that does not fit or an unknown option.
+    unannotated parameters and the values of ``Constexpr`` ones, by name or in order; ``options``, such as
+    ``{"fmad": False}``, replaces all that the decorators said. CompileError holds every mistake; ValueError for an
+    unknown architecture or two kernels of one name, TypeError for a signature that does not fit or an unknown option.
     """
     kernels: list[Any] = list(kernel) if isinstance(kernel, Sequence) else [kernel]
     for k in kernels:
@@ -321,37 +354,8 @@ def compile(
         raise ValueError(f"two kernels of one module are called {twice!r}; rename one, or compile them apart")
     parsed = target if isinstance(target, Target) else Target.parse(target or current_device().target)
     chosen = None if options is None else Options.checked(options)
-    requests = [k.request(_signature(k, signature), chosen) for k in kernels]
+    requests = [k.request(from_signature(k.name, k.parameters, k.defaults, signature), chosen) for k in kernels]
     return run_pipeline(requests, parsed, DEVICES.timeline)
-
-
-def _signature(kernel: Kernel[Any], signature: Any) -> tuple[Type, ...] | None:
-    """The types of all parameters, those of unannotated ones from ``signature``."""
-    given = dict(signature) if isinstance(signature, Mapping) else None
-    missing = [name for name, type in kernel.parameters if type is None]
-    if given is None:
-        listed = list(signature or ())
-        # A full signature may repeat the annotated parameters; a short one names only the others.
-        names = [n for n, _ in kernel.parameters] if len(listed) == len(kernel.parameters) else missing
-        if len(listed) not in (0, len(names)):
-            raise TypeError(
-                f"{kernel.name}: signature has {len(listed)} types for {len(names)} parameters ({', '.join(names)})"
-            )
-        given = dict(zip(names, listed, strict=False))
-    unknown = [name for name in given if name not in dict(kernel.parameters)]
-    if unknown:
-        raise TypeError(f"{kernel.name} has no parameter {unknown[0]!r}")
-    lacking = [name for name in missing if name not in given]
-    if lacking:
-        raise TypeError(
-            f"{kernel.name}: parameter {lacking[0]!r} has no annotation; say its type, as in "
-            f"signature={{{lacking[0]!r}: Ptr[f32]}}"
-        )
-    named = {name: as_type(value) for name, value in given.items()}
-    for name, type in kernel.parameters:
-        if type is not None and named.get(name, type) != type:
-            raise TypeError(f"{kernel.name}: parameter {name!r} is annotated {type}; signature says {named[name]}")
-    return tuple(named.get(name, cast(Type, type)) for name, type in kernel.parameters)
 
 
 def start_trace(*, calls: bool) -> Timeline:

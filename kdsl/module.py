@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from kdsl.backend import Backend
 from kdsl.compilation import Compilation
 from kdsl.compiler import Kernel, build_launcher, compile, current_device
-from kdsl.lang.types import Type
+from kdsl.lang.types import ConstexprType, Type
 from kdsl.runtime.launch import Configurations, Launcher, not_configured
 from kdsl.target import Target
 
@@ -91,13 +91,18 @@ class KernelModule:
         """Compile every kernel into one module and load it onto the current device. CompileError holds all mistakes
         in any of them.
         """
+        for kernel in self.kernels:
+            if any(isinstance(type, ConstexprType) for _, type in kernel.parameters):
+                raise TypeError(f"{kernel.name}: a kernel with Constexpr parameters is compiled at its own launches")
         backend = current_device()
         compilation = self.compile(backend.target)
         module = backend.load(compilation.ptx.encode())
         loaded = {}
         for kernel, tree in zip(self.kernels, compilation.tree.kernels, strict=True):
-            types = tuple(parameter.type for parameter in tree.parameters)
-            launcher = build_launcher(backend, module, kernel.name, tree.name, kernel.parameters, types, tree)
+            passed = [
+                (name, parameter.type) for (name, _), parameter in zip(kernel.parameters, tree.parameters, strict=True)
+            ]
+            launcher = build_launcher(backend, module, kernel.name, tree.name, passed, tree)
             loaded[kernel.name] = LoadedKernel(kernel.name, launcher)
         return LoadedKernels(loaded)
 
@@ -109,18 +114,16 @@ class KernelModule:
         """
         loaded = {}
         for kernel in self.kernels:
-            types = _annotated(kernel)
             # What the foreign code writes is not known, so every array is copied back.
-            launcher = build_launcher(module.backend, module.handle, kernel.name, kernel.name, kernel.parameters, types)
+            launcher = build_launcher(module.backend, module.handle, kernel.name, kernel.name, _annotated(kernel))
             loaded[kernel.name] = LoadedKernel(kernel.name, launcher)
         return LoadedKernels(loaded)
 
 
-def _annotated(kernel: Kernel[Any]) -> tuple[Type, ...]:
-    types = tuple(type for _, type in kernel.parameters if type is not None)
-    if len(types) != len(kernel.parameters):
-        raise TypeError(f"{kernel.name}: from_module() needs an annotation on every parameter")
-    return types
+def _annotated(kernel: Kernel[Any]) -> list[tuple[str, Type]]:
+    if not kernel.is_annotated:
+        raise TypeError(f"{kernel.name}: from_module() needs an annotation on every parameter, and no Constexpr")
+    return [(name, type) for name, type in kernel.parameters if type is not None]
 
 
 def cuda_module(cls: type) -> KernelModule:

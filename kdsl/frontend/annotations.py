@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_args, get_origin
 
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import Poison, Static
-from kdsl.lang.types import VOID, TupleType, Type, as_type
+from kdsl.lang.types import VOID, ConstexprType, TupleType, Type, as_type
 from kdsl.source import CompileError, Diagnostic, Span, find_function
 
 ACCEPTED = "a scalar type such as f32 or i32, Ptr[T], Array[T, ndim], a NumPy dtype, int, float or bool"
@@ -66,8 +66,8 @@ def _resolved(function: FunctionType, name: str, annotation: Any) -> Type | None
             if isinstance(annotation, str):
                 annotation = eval(annotation, function.__globals__, closure)
         type = annotated_type(annotation)
-        if type == VOID and name != "return":
-            raise TypeError("None")
+        if (type == VOID and name != "return") or (isinstance(type, ConstexprType) and name == "return"):
+            raise TypeError(str(type))
     except (NameError, TypeError, AttributeError, SyntaxError, ValueError, LookupError, ArithmeticError) as error:
         place = _place(function, name)
         shown = text.strip("'\"") if isinstance(text, str) else _source(place) or repr(annotation)
@@ -120,6 +120,10 @@ def local_annotation(frame: Frame, node: ast.expr, *, is_result: bool = False) -
     try:
         if isinstance(value, Static):
             type = annotated_type(value.object)
+            if isinstance(type, ConstexprType):
+                hint = "leave the annotation out: a name that is bound once to a constant is that constant"
+                frame.error(node, "only a parameter of a kernel or plain function is a Constexpr", hint)
+                return None
             if type != VOID or is_result:
                 return type
     except (TypeError, ValueError):
@@ -147,5 +151,7 @@ def annotated_type(annotation: Any) -> Type | None:
         elements = [annotated_type(a) for a in get_args(annotation)]
         if None in elements:
             return None
+        if any(isinstance(e, ConstexprType) for e in elements):
+            raise TypeError(f"{annotation} holds a Constexpr")
         return TupleType(tuple(e for e in elements if e is not None))
     return as_type(annotation)

@@ -7,17 +7,19 @@ import inspect
 from dataclasses import dataclass, field
 from types import FunctionType
 
+from kdsl.frontend import convert
 from kdsl.frontend.annotations import kernel_parameters
-from kdsl.frontend.captures import Captured, Captures
+from kdsl.frontend.captures import Captured, Captures, host_value
 from kdsl.frontend.expressions import evaluate
 from kdsl.frontend.frame import Frame, Session
 from kdsl.frontend.functions import Instance, build, call_function
 from kdsl.frontend.infer import infer
 from kdsl.frontend.names import RETURN, mangle, scope_of
 from kdsl.frontend.reporting import Reporter
+from kdsl.frontend.values import Runtime, Value, type_of
 from kdsl.garbage import no_collection
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import VOID, ArrayType, PointerType, ScalarType, Type
+from kdsl.lang.types import VOID, ArrayType, ConstexprType, Kind, PointerType, ScalarType, Type
 from kdsl.source import CompileError, FunctionNode, SourceFile, Span, find_function
 
 
@@ -81,8 +83,12 @@ def _kernel(session: Session, request: KernelRequest) -> ir.Function:
     scope = scope_of(node)
     frame = Frame(session, file, scope, function, function.__name__, outermost=True)
     annotated = dict(kernel_parameters(function))
+    entry: dict[str, Value] = {}
     for parameter, type in zip(scope.parameters, types, strict=True):
         frame.decided[parameter.arg] = parameter
+        if isinstance(type, ConstexprType) and type.value is not None:
+            _constant(frame, entry, parameter, type)
+            continue
         if type is None or not _may_be_passed(type):
             _refuse_parameter(frame, parameter, type)
             continue
@@ -94,7 +100,8 @@ def _kernel(session: Session, request: KernelRequest) -> ir.Function:
     name = mangle(request.name or function.__name__)
     try:
         infer(frame)
-        return build(Instance(frame, tuple(p.arg for p in scope.parameters if p.arg in frame.types)), name)
+        passed = tuple(p.arg for p in scope.parameters if p.arg in frame.types and p.arg not in entry)
+        return build(Instance(frame, passed, entry), name)
     except RecursionError:
         raise CompileError.at(
             file.def_line(node),
@@ -111,6 +118,22 @@ def _parameter_types(request: KernelRequest) -> tuple[Type | None, ...]:
     return tuple(g if g is not None else a for g, a in zip(given, annotated, strict=True))
 
 
+def _constant(frame: Frame, entry: dict[str, Value], parameter: ast.arg, type: ConstexprType) -> None:
+    """Bind a ``Constexpr`` parameter to its value; one that the kernel assigns to is a variable of that value."""
+    span = frame.span(parameter)
+    value = host_value(type.value, span)
+    if type.element is not None and not type.is_literal:
+        number = type.value if type.element.kind is Kind.BOOL else convert.fitted(type.value, type.element)
+        value = Runtime(ir.Const(number, type.element, span))
+    if parameter.arg not in frame.scope.bindings:
+        frame.constants[parameter.arg] = value
+        return
+    entry[parameter.arg] = value
+    kind = type_of(value)
+    assert kind is not None
+    frame.types[parameter.arg] = kind
+
+
 def _may_be_passed(type: Type) -> bool:
     """Whether a kernel may have a parameter of a type: a scalar, an array, a pointer to scalars or pointers."""
     if isinstance(type, PointerType):
@@ -125,6 +148,12 @@ def _refuse_parameter(frame: Frame, parameter: ast.arg, type: Type | None) -> No
             parameter,
             "a kernel cannot be a method: `self` is an object of the host",
             "move it out of the class, or make it a @staticmethod",
+        )
+    elif isinstance(type, ConstexprType):
+        frame.error(
+            parameter,
+            f"`{parameter.arg}` is {type}, and has no value",
+            f"say it in signature={{{parameter.arg!r}: value}}, or give it a default",
         )
     elif type is None:
         frame.error(
@@ -159,9 +188,6 @@ def _require_plain(file: SourceFile, node: FunctionNode, name: str) -> None:
         )
     if isinstance(node, ast.AsyncFunctionDef):
         raise CompileError.at(place, f"`{name}` is an async function", "write a plain def")
-    defaults = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
-    if defaults:
-        raise CompileError.at(file.span(defaults[0]), "a launch fills in no default values", "leave it out")
     if node.args.vararg or node.args.kwarg:
         raise CompileError.at(place, f"`{name}` takes *args or **kwargs", "name each parameter")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, cast
 
@@ -29,7 +29,7 @@ from kdsl.frontend.values import (
     weak_type,
 )
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import I32, ArrayType, PointerType, ScalarType, Type
+from kdsl.lang.types import I32, ArrayType, ConstexprType, PointerType, ScalarType, Type
 from kdsl.source import CompileError, SourceFile, find_function
 
 Callee = FunctionType | NestedFunction
@@ -48,6 +48,8 @@ class Definition:
     outer: Frame | None
     types: dict[str, Type]
     defaults: dict[str, Value]
+    constants: dict[str, ConstexprType] = field(default_factory=dict)
+    """Parameters that take constants only."""
 
 
 def definition(frame: Frame, callee: Callee, node: ast.Call) -> Definition | None:
@@ -69,7 +71,9 @@ def definition(frame: Frame, callee: Callee, node: ast.Call) -> Definition | Non
             if not frame.quiet:
                 frame.session.reporter.merge(error)
             return None
-        made, ok = Definition(file, scope, callee, callee.__name__, None, types, {}), True
+        constants = {name: type for name, type in types.items() if isinstance(type, ConstexprType)}
+        types = {name: type for name, type in types.items() if name not in constants}
+        made, ok = Definition(file, scope, callee, callee.__name__, None, types, {}, constants), True
     ok = _defaults(frame, callee, made, node) and ok
     if not ok or not _callable(frame, made, node):
         return None
@@ -148,9 +152,22 @@ def arguments(frame: Frame, node: ast.Call, made: Definition) -> Arguments | Non
     result: Arguments = {}
     for name in names:
         value, place = values.get(name, (made.defaults.get(name, POISON), node))
-        value = _argument(frame, value, place, made.types.get(name), f"`{name}` of `{made.name}`")
+        what = f"`{name}` of `{made.name}`"
+        value = _argument(frame, value, place, made.types.get(name), what)
+        if name in made.constants:
+            value = _constant(frame, value, place, made.constants[name], what)
         result[name] = (value, place)
     return None if any(isinstance(v, Poison) for v, _ in result.values()) else result
+
+
+def _constant(frame: Frame, value: Value, place: ast.expr, type: ConstexprType, what: str) -> Value:
+    """The value of a parameter that takes constants only."""
+    if type.element is not None and not type.is_literal:
+        expr = converted(frame, value, type.element, place, what)
+        value = POISON if expr is None else Runtime(expr)
+    if isinstance(value, Poison) or is_constant(value):
+        return value
+    return frame.error(place, f"{what} is {type}, and this is known at run time only", "pass a constant")
 
 
 def _called(frame: Frame, made: Definition, node: ast.Call) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from kdsl.frontend.annotations import local_annotation
 from kdsl.frontend.assign import augmented
 from kdsl.frontend.frame import Frame, NestedFunction
+from kdsl.frontend.logic import test
 from kdsl.frontend.loops import bind_copy, range_type
 from kdsl.frontend.meet import converted
 from kdsl.frontend.memory import elements
@@ -56,6 +57,24 @@ def infer(frame: Frame) -> None:
         for name in names:
             if name in frame.declared and name != RETURN:
                 _declared_constant(frame, name)
+    returns = frame.scope.bindings.get(RETURN, [])
+    if RETURN not in frame.types and returns and all(not b.loops and is_dead(frame, b) for b in returns):
+        frame.types[RETURN] = VOID
+
+
+def is_dead(frame: Frame, binding: Binding) -> bool:
+    """Whether a constant test drops the branch in which a binding stands."""
+    branch = binding.branch
+    bound = frame.bound
+    while branch is not None:
+        # A variable of the function is no constant, and need not be looked at.
+        if all(n in frame.constants or n in frame.copies or n not in frame.scope.bits for n in branch.reads):
+            known = test(frame, branch.test).constant
+            frame.bound = bound
+            if known is not None and known is not branch.is_true:
+                return True
+        branch = branch.outer
+    return False
 
 
 def _functions(frame: Frame, names: list[str]) -> None:
@@ -78,6 +97,8 @@ def _solve_one(frame: Frame, name: str) -> None:
         return
     if len(bindings) == 1 and name not in frame.types and name not in bindings[0].reads:
         binding = bindings[0]
+        if not binding.loops and is_dead(frame, binding):
+            return
         if not binding.loops and binding.how in (How.ASSIGN, How.WALRUS, How.FUNCTION):
             value = _value(frame, binding)
             if is_constant(value):
@@ -94,7 +115,7 @@ def _declared_constant(frame: Frame, name: str) -> None:
     bindings = frame.scope.bindings.get(name, [])
     if name not in frame.scope.declared or any(p.arg == name for p in frame.scope.parameters):
         return
-    if len(bindings) != 1 or bindings[0].how is not How.ASSIGN or bindings[0].loops:
+    if len(bindings) != 1 or bindings[0].how is not How.ASSIGN or bindings[0].loops or is_dead(frame, bindings[0]):
         return
     value, type = _value(frame, bindings[0]), frame.declared[name]
     if is_constant(value) and not isinstance(value, Static) and bindings[0].value is not None:
@@ -181,6 +202,8 @@ def _joined(frame: Frame, name: str, type: Lattice | None, binding: Binding) -> 
 def _types(frame: Frame, binding: Binding) -> Iterator[Lattice | None]:
     """The types that one binding gives to its variable: several in an unrolled loop."""
     for _ in unrolled(frame, binding, 0):
+        if is_dead(frame, binding):
+            continue
         if binding.how is How.FOR:
             yield from _loop_types(frame, binding)
         else:

@@ -189,6 +189,9 @@ def _kept(frame: Frame, value: Value, node: ast.expr) -> tuple[Value, Value]:
 def conditional(frame: Frame, node: ast.IfExp) -> Value:
     """``then if test else orelse``."""
     asked = test(frame, node.test)
+    if asked.constant is not None:
+        # The other arm is dropped before its types are looked at.
+        return frame.value(node.body if asked.constant else node.orelse)
     frame.bound = asked.when_true
     then = frame.value(node.body)
     after_then, frame.bound = frame.bound, asked.when_false

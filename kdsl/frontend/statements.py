@@ -124,11 +124,15 @@ def _if(frame: Frame, node: ast.If) -> None:
     while len(orelse) == 1 and isinstance(orelse[0], ast.If):
         arm = orelse[0]
         asked = test(frame, arm.test)
-        frame.bound = asked.when_true
-        arms.append((asked, block(frame, arm.body), arm))
-        after &= frame.bound
-        frame.bound = asked.when_false
         orelse = arm.orelse
+        if asked.constant is not False:
+            frame.bound = asked.when_true
+            arms.append((asked, block(frame, arm.body), arm))
+            after &= frame.bound
+        frame.bound = asked.when_false
+        if asked.constant:
+            # What can never come is dropped before its types are looked at.
+            orelse = []
     if len(arms) > LONGEST_CHAIN:
         frame.error(
             frame.file.first_line(node),
@@ -138,9 +142,11 @@ def _if(frame: Frame, node: ast.If) -> None:
     rest = block(frame, orelse)
     frame.bound &= after
     for asked, body, arm in reversed(arms):
-        if asked.expr is not None:
+        if asked.constant:
+            rest = body
+        elif asked.expr is not None:
             rest = (ir.If(asked.expr, body, rest, frame.span(arm)),)
-    for built in rest if arms[0][0].expr is not None else ():
+    for built in rest:
         frame.emit(built)
 
 

@@ -5,10 +5,10 @@ To a type checker the scalar names are plain ``int``, ``float`` and ``bool``; th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -146,7 +146,34 @@ class VoidType:
     __repr__ = __str__
 
 
-Type = ScalarType | PointerType | ArrayType | TupleType | VoidType
+@dataclass(frozen=True)
+class ConstexprType:
+    """A parameter whose value is known while the kernel is compiled, and which a launch therefore does not pass.
+
+    ``element`` is None for a Python function. ``is_literal``: a Python int or float, which takes the type it meets.
+    ``value`` is None until a launch or a signature says it; ``key`` then tells 0.0 from -0.0, and NaN from nothing.
+    """
+
+    element: ScalarType | None
+    is_literal: bool = False
+    value: Any = field(default=None, compare=False)
+    key: object = None
+
+    def bound(self, value: Any) -> ConstexprType:
+        """The type with a value."""
+        key = repr(value) if self.element is not None else value
+        return ConstexprType(self.element, self.is_literal, value, key)
+
+    def __str__(self) -> str:
+        name = "Callable" if self.element is None else str(self.element)
+        if self.is_literal and self.element is not None:
+            name = "float" if self.element.is_float else "int"
+        return f"Constexpr[{name}]"
+
+    __repr__ = __str__
+
+
+Type = ScalarType | PointerType | ArrayType | TupleType | VoidType | ConstexprType
 VOID = VoidType()
 
 if TYPE_CHECKING:
@@ -172,6 +199,7 @@ if TYPE_CHECKING:
 
     # Why Any? `Array[f32, 2]` has a number where a type checker wants a type, which it accepts below Any alone.
     Array: Any
+    Constexpr = Annotated[T, "known while the kernel is compiled"]
 
 else:
     i8, i16, i32, i64 = (ScalarType(f"i{b}", Kind.SIGNED, b) for b in (8, 16, 32, 64))
@@ -197,6 +225,15 @@ else:
             if not isinstance(scalar, ScalarType):
                 raise TypeError(f"the elements of an Array are scalars, got {scalar}")
             return ArrayType(scalar, ndim)
+
+    class Constexpr:
+        """A parameter whose value is part of the compiled kernel: ``Constexpr[int]``."""
+
+        def __class_getitem__(cls, element):
+            scalar = as_type(element)
+            if not isinstance(scalar, ScalarType):
+                raise TypeError(f"Constexpr takes a scalar type, got {scalar}")
+            return ConstexprType(scalar, element is int or element is float)
 
 
 # A separate name, because `bool` must stay Python's: kernels write `bool`, the compiler says `boolean`.

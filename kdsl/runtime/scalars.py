@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kdsl.lang.types import I32, I64, U64, Kind, ScalarType
+from kdsl.lang.types import F64, I32, I64, U64, ConstexprType, Kind, ScalarType
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 from kdsl.runtime.formats import FORMATS
 
@@ -76,6 +76,20 @@ def _integer(where: str, type_: ScalarType, value: Any) -> int:
             f"declare the parameter as {narrowest(number) or 'a float, or split the value: no integer type holds it'}"
         )
     return number
+
+
+def constant(where: str, type_: ConstexprType, value: Any) -> bool | int | float:
+    """The number that a ``Constexpr`` parameter is compiled for."""
+    assert type_.element is not None
+    if type_.is_literal:
+        # It takes the type it meets: only what none could take is refused here.
+        widest = F64 if type_.element.is_float else U64 if hasattr(value, "__index__") and value >= 0 else I64
+    else:
+        widest = type_.element
+    packed = packable(where, widest, value)
+    if widest.is_float:
+        return float(value)
+    return bool(packed) if widest.kind is Kind.BOOL else int(packed)
 
 
 def narrowest(number: int) -> ScalarType | None:

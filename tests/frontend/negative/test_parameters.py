@@ -30,22 +30,6 @@ def test_methods():
     check_errors(k)
 
 
-def test_defaults():
-    @kernel
-    def k(x: Ptr[f32], n: i32 = 5):  # error: a launch fills in no default values # hint: leave it out
-        pass
-
-    check_errors(k)
-
-
-def test_keyword_only_defaults():
-    @kernel
-    def k(x: Ptr[f32], *, n: i32 = 5):  # error: a launch fills in no default values
-        pass
-
-    check_errors(k)
-
-
 def test_star():
     @kernel
     def k(x: Ptr[f32], *rest):  # error: `k` takes *args or **kwargs # hint: name each parameter

@@ -1,0 +1,143 @@
+"""What a launch or ``compile()`` says of a kernel's parameters: their types, the values of constants, defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import FunctionType
+from typing import Any
+
+from kdsl.lang.types import I64, ArrayType, ConstexprType, Type, as_type
+from kdsl.runtime.errors import ArgumentTypeError
+from kdsl.runtime.inference import infer_type
+from kdsl.runtime.scalars import constant
+
+Parameters = tuple[tuple[str, Type | None], ...]
+
+
+def defaults_of(function: FunctionType, names: Sequence[str]) -> dict[str, tuple[int, Any]]:
+    """Position and default value of each parameter that has one."""
+    code = function.__code__
+    given = function.__defaults__ or ()
+    found = dict(zip(names[code.co_argcount - len(given) : code.co_argcount], given, strict=True))
+    found.update(function.__kwdefaults__ or {})
+    return {name: (names.index(name), value) for name, value in found.items()}
+
+
+def filling(run: Callable[..., None], defaults: Mapping[str, tuple[int, Any]]) -> Callable[..., None]:
+    """``run`` with default values for what a call leaves out."""
+    if not defaults:
+        return run
+    listed = [(name, index, value) for name, (index, value) in defaults.items()]
+
+    def filled(*arguments: Any, **keywords: Any) -> None:
+        count = len(arguments)
+        for name, index, value in listed:
+            if index >= count:
+                keywords.setdefault(name, value)
+        run(*arguments, **keywords)
+
+    return filled
+
+
+def by_name(
+    kernel: str, parameters: Parameters, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The argument for each parameter; ArgumentTypeError for a call that does not fit."""
+    names = [name for name, _ in parameters]
+    if len(arguments) > len(names):
+        raise ArgumentTypeError(
+            f"{kernel}({', '.join(names)}) takes {len(names)} argument{'s' if len(names) != 1 else ''}, "
+            f"got {len(arguments)}: drop {len(arguments) - len(names)}"
+        )
+    given = dict(zip(names, arguments, strict=False))
+    for name, value in keywords.items():
+        if name not in names:
+            raise ArgumentTypeError(f"{kernel}({', '.join(names)}) has no parameter {name!r}")
+        if name in given:
+            raise ArgumentTypeError(f"{kernel}: argument `{name}` is given twice")
+        given[name] = value
+    missing = [f"`{name}`" for name in names if name not in given]
+    if missing:
+        what = "argument" if len(missing) == 1 else "arguments"
+        raise ArgumentTypeError(
+            f"{kernel}: {what} {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+        )
+    return given
+
+
+def types_of(kernel: str, parameters: Parameters, given: Mapping[str, Any], *, wide: bool) -> tuple[Type, ...]:
+    """The type of each parameter in a launch, constants with their values; ``wide`` is for 64-bit extents."""
+    types = []
+    for name, type in parameters:
+        found = argument_type(kernel, name, type, given.get(name))
+        types.append(replace(found, index=I64) if wide and isinstance(found, ArrayType) else found)
+    return tuple(types)
+
+
+def argument_type(kernel: str, name: str, type: Type | None, value: Any) -> Type:
+    """The type that a parameter has for an argument."""
+    if type is None:
+        return infer_type(kernel, name, value)
+    if isinstance(type, ConstexprType) and type.value is None:
+        return type.bound(constant(f"{kernel}: argument `{name}`", type, value))
+    return type
+
+
+def from_defaults(
+    kernel: str, parameters: Parameters, defaults: Mapping[str, tuple[int, Any]]
+) -> tuple[Type | None, ...]:
+    """The type of each parameter without a launch; None where an argument would have to say it."""
+    return tuple(
+        argument_type(kernel, name, type, defaults[name][1]) if _is_open(type) and name in defaults else type
+        for name, type in parameters
+    )
+
+
+def _is_open(type: Type | None) -> bool:
+    """Whether only an argument says what a parameter is compiled for."""
+    return type is None or (isinstance(type, ConstexprType) and type.value is None)
+
+
+def from_signature(
+    kernel: str, parameters: Parameters, defaults: Mapping[str, tuple[int, Any]], signature: Any
+) -> tuple[Type, ...]:
+    """The types of all parameters: of those without an annotation, and the values of constants, from ``signature``.
+
+    TypeError for a signature that does not fit.
+    """
+    given = dict(signature) if isinstance(signature, Mapping) else _listed(kernel, parameters, list(signature or ()))
+    known = dict(zip((n for n, _ in parameters), from_defaults(kernel, parameters, defaults), strict=True))
+    for name, said in given.items():
+        if name not in known:
+            raise TypeError(f"{kernel} has no parameter {name!r}")
+        known[name] = _said(kernel, name, dict(parameters)[name], said)
+    types: list[Type] = []
+    for name, type in known.items():
+        if type is None:
+            raise TypeError(
+                f"{kernel}: parameter {name!r} has no annotation; say its type, as in signature={{{name!r}: Ptr[f32]}}"
+            )
+        if _is_open(type):
+            raise TypeError(f"{kernel}: parameter {name!r} is {type}; say its value, as in signature={{{name!r}: 16}}")
+        types.append(type)
+    return tuple(types)
+
+
+def _listed(kernel: str, parameters: Parameters, listed: list[Any]) -> dict[str, Any]:
+    """A full signature may repeat the annotated parameters; a short one names only the others."""
+    names = [n for n, _ in parameters]
+    if len(listed) != len(parameters):
+        names = [n for n, type in parameters if _is_open(type)]
+    if len(listed) not in (0, len(names)):
+        raise TypeError(f"{kernel}: signature has {len(listed)} types for {len(names)} parameters ({', '.join(names)})")
+    return dict(zip(names, listed, strict=False))
+
+
+def _said(kernel: str, name: str, annotated: Type | None, said: Any) -> Type:
+    if isinstance(annotated, ConstexprType):
+        return annotated.bound(constant(f"{kernel}: parameter `{name}`", annotated, said))
+    type = as_type(said)
+    if annotated is not None and type != annotated:
+        raise TypeError(f"{kernel}: parameter {name!r} is annotated {annotated}; signature says {type}")
+    return type
