@@ -124,7 +124,7 @@ def test_shared_memory_past_48_kb_is_refused_at_the_array_that_passes_it() -> No
         ptx_of(kernel(4100))
     (diagnostic,) = caught.value.diagnostics
     assert diagnostic.span.line == 3
-    assert diagnostic.hint == "use smaller shapes, or smaller elements"
+    assert diagnostic.hint == "use smaller shapes, or shared.dynamic(dtype), which may be as large as the device allows"
 
 
 def test_threads_compile_at_the_same_time() -> None:
