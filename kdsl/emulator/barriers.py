@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kdsl.backend import SynchronizationError
+from kdsl.backend import DeviceError, SynchronizationError
 from kdsl.emulator.fragment import Fragment
 from kdsl.emulator.memory import Array
 from kdsl.emulator.syntax import Instruction
@@ -61,12 +61,27 @@ class Barriers:
         self.release()
         return False
 
-    def signal(self, fragment: Fragment, barrier: int) -> None:
+    def signal(self, fragment: Fragment, barrier: int, threads: int) -> None:
         """``bar.arrive``: count these lanes, but do not wait."""
         counts = self.blocks_of(fragment)
         found = self.signals.get(barrier)
         self.signals[barrier] = counts if found is None else found + counts
         self.release()
+        self.complete_unawaited(barrier, threads)
+
+    def complete_unawaited(self, barrier: int, threads: int) -> None:
+        """A barrier at which all have arrived and nobody waits begins anew, too."""
+        signals = self.signals.get(barrier)
+        if signals is None:
+            return
+        awaited = sum((self.blocks_of(f) for f, a in self.parked if a.barrier == barrier), np.zeros_like(signals))
+        full = (awaited == 0) & (signals >= self.in_block(threads))
+        self.keep_signals(barrier, np.where(full, 0, signals))
+
+    def keep_signals(self, barrier: int, signals: Array) -> None:
+        self.signals[barrier] = signals
+        if not signals.any():
+            del self.signals[barrier]
 
     def blocks_of(self, fragment: Fragment, values: Array | None = None) -> Array:
         blocks = fragment.of_lanes("block", self.batch.block_of_lane)
@@ -94,27 +109,28 @@ class Barriers:
         signals = self.signals.get(barrier)
         if signals is not None:
             counts = counts + signals
-        complete = (counts > 0) & (counts >= self.expected(here[0][1]))
+        complete = (counts > 0) & (counts >= self.expected(here))
         if not complete.any():
             return
         self.check_same_place(here, complete)
         if signals is not None:
-            signals = np.where(complete, 0, signals)
-            self.signals[barrier] = signals
-            if not signals.any():
-                del self.signals[barrier]
+            self.keep_signals(barrier, np.where(complete, 0, signals))
         self.parked = [(f, a) for f, a in self.parked if a.barrier != barrier]
         self.let_go(here, complete)
         if self.batch.shared.row:
             self.batch.shared.look_for_complete()
 
-    def expected(self, arrival: Arrival) -> Array:
-        batch = self.batch
-        if arrival.threads is None:
-            return batch.live
-        # The hardware counts whole warps; the last one may have fewer threads.
-        threads = batch.threads if arrival.threads == batch.warps * 32 else arrival.threads
-        return np.full(batch.blocks, threads)
+    def expected(self, here: list[tuple[Fragment, Arrival]]) -> Array:
+        """How many threads each block's barrier counts, as those who wait in the block say."""
+        result = self.batch.live.copy()
+        for fragment, arrival in here:
+            if arrival.threads is not None:
+                result[fragment.of_lanes("block", self.batch.block_of_lane)] = self.in_block(arrival.threads)
+        return result
+
+    def in_block(self, threads: int) -> int:
+        """The threads that come where ``threads`` are named: hardware counts whole warps, the last may have fewer."""
+        return self.batch.threads if threads == self.batch.warps * 32 else threads
 
     def let_go(self, here: list[tuple[Fragment, Arrival]], complete: Array) -> None:
         going: list[tuple[Fragment, Arrival]] = []
@@ -141,29 +157,33 @@ class Barriers:
 
     def check_same_place(self, here: list[tuple[Fragment, Arrival]], complete: Array) -> None:
         """An aligned barrier of all threads is one instruction for a whole block."""
-        places: list[tuple[int, int, Instruction]] = []
+        arrived: dict[int, tuple[Instruction, Array]] = {}
         for fragment, arrival in here:
             if arrival.aligned and arrival.threads is None:
-                blocks = fragment.of_lanes("block", self.batch.block_of_lane)
-                inside = np.flatnonzero(complete[blocks])
-                if inside.shape[0]:
-                    places.append((int(blocks[inside[0]]), int(fragment.lanes[inside[0]]), arrival.instruction))
-        places.sort(key=lambda place: place[:2])
-        for (_, lane, one), (_, _, other) in pairwise(places):
-            if one is not other and self.share_a_block(here, complete, one, other):
-                raise self.batch.error(
-                    SynchronizationError,
-                    f"divergent barrier: some threads of the block wait at `{one.text}` ({one.place}), "
-                    f"others at `{other.text}` ({other.place})",
-                    one,
-                    lane,
-                )
+                counts = self.blocks_of(fragment)
+                place = arrival.instruction
+                found = arrived.get(id(place))
+                arrived[id(place)] = (place, counts if found is None else found[1] + counts)
+        for (one, at_one), (other, at_other) in combinations(arrived.values(), 2):
+            both = (at_one > 0) & (at_other > 0) & complete
+            if both.any():
+                raise self.divergence(here, both, one, other)
 
-    def share_a_block(
-        self, here: list[tuple[Fragment, Arrival]], complete: Array, one: Instruction, other: Instruction
-    ) -> bool:
-        at: list[Array] = []
+    def divergence(
+        self, here: list[tuple[Fragment, Arrival]], both: Array, one: Instruction, other: Instruction
+    ) -> DeviceError:
+        """The error of blocks ``both``, at the first lane that waits at either instruction."""
+        waits: list[tuple[int, Instruction]] = []
         for place in (one, other):
-            counts = [self.blocks_of(f) for f, a in here if a.instruction is place]
-            at.append(sum(counts, np.zeros(self.batch.blocks, np.int64)) > 0)
-        return bool((at[0] & at[1] & complete).any())
+            lanes = [
+                f.lanes[both[f.of_lanes("block", self.batch.block_of_lane)]] for f, a in here if a.instruction is place
+            ]
+            waits.append((int(np.concatenate(lanes).min()), place))
+        (lane, first), (_, second) = sorted(waits, key=lambda wait: wait[0])
+        return self.batch.error(
+            SynchronizationError,
+            f"divergent barrier: some threads of the block wait at `{first.text}` ({first.place}), "
+            f"others at `{second.text}` ({second.place})",
+            first,
+            lane,
+        )

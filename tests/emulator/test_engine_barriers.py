@@ -81,6 +81,28 @@ def test_named_barriers_of_two_groups(run: Run) -> None:
     np.testing.assert_array_equal(out, np.where(t % 128 < 64, (t ^ 63) + ((t + 64) ^ 63), t ^ 63))
 
 
+def test_blocks_may_name_different_counts_of_one_barrier(run: Run) -> None:
+    """The last warp that comes is warp 1 in block 0, warp 2 in block 1."""
+    ptx = kernel(
+        "u64 a",
+        LINEAR + element("%rd1", "a")
+        + "shl.b32 %r10, %r2, 5; add.u32 %r10, %r10, 32; add.u32 %r9, %r10, 32; setp.lt.u32 %p1, %r1, %r10;"
+        "@!%p1 bra $LAST; bar.sync 1, %r9; ld.shared.u32 %r4, [tile]; bra.uni $END;"
+        "$LAST: setp.ge.u32 %p1, %r1, %r9; @%p1 bra $END; st.shared.u32 [tile], 7; bar.sync 1, %r9;"
+        "$END: st.global.u32 [%rd1], %r4; ret;",
+        module=".shared .align 4 .b8 tile[4];",
+    )  # fmt: skip
+    (out,) = run(ptx, 2, 96, np.zeros(192, np.uint32))
+    t = np.arange(192)
+    np.testing.assert_array_equal(out, np.where(t % 96 < np.where(t < 96, 32, 64), 7, t))
+
+
+def test_a_barrier_at_which_all_only_arrive_begins_anew() -> None:
+    """The second time warp 0 waits for warp 1, which never comes."""
+    body = LINEAR + "bar.arrive 1, 64; setp.ge.u32 %p1, %r1, 32; @%p1 exit;\n.loc 1 5 1\nbar.sync 1, 64;\nret;"
+    assert "deadlock: threads wait at `bar.sync 1, 64` (k.py:5); others have exited" in stuck(kernel("", body), 1, 64)
+
+
 DIVERGENT = """
     setp.lt.u32 %p1, %r1, 10; @%p1 bra $A;
 .loc 1 7 1
@@ -97,6 +119,29 @@ def test_divergent_barriers_name_both_lines() -> None:
     assert stuck(kernel("", LINEAR + DIVERGENT), 2, 32) == (
         "k.py:9: kernel k: divergent barrier: some threads of the block wait at `bar.sync 0` (k.py:9), others at "
         "`bar.sync 0` (k.py:7) (block (0, 0, 0), thread (0, 0, 0))"
+    )
+
+
+def test_divergence_is_seen_in_a_block_behind_others() -> None:
+    """Blocks 0, 1 and 2 come to their own barriers but for one lane of block 2, which comes to that of block 0."""
+    body = (
+        LINEAR
+        + """
+        setp.eq.u32 %p1, %r4, 70; @%p1 bra $A; setp.eq.u32 %p1, %r2, 0; @%p1 bra $A; setp.eq.u32 %p1, %r2, 1; @%p1 bra $B;
+    .loc 1 7 1
+        bar.sync 0; bra.uni $E;
+    $A:
+    .loc 1 8 1
+        bar.sync 0; bra.uni $E;
+    $B:
+    .loc 1 9 1
+        bar.sync 0;
+    $E: ret;
+    """
+    )
+    assert stuck(kernel("", body), 3, 32) == (
+        "k.py:7: kernel k: divergent barrier: some threads of the block wait at `bar.sync 0` (k.py:7), others at "
+        "`bar.sync 0` (k.py:8) (block (2, 0, 0), thread (0, 0, 0))"
     )
 
 

@@ -117,7 +117,7 @@ def arrive(scope: Scope, instruction: Instruction) -> Step:
             return arrive_each(f, slots, end)
         check(f, which, count)
         f.pc = target
-        f.batch.barriers.signal(f, which)
+        f.batch.barriers.signal(f, which, count)
         return True
 
     return Step(end=end, uses=slots, successors=(target,))
