@@ -26,6 +26,7 @@ SMALL: dict[str, list[str]] = {
     "08_mandelbrot": ["--width", "75", "--limit", "40"],
     "09_black_scholes": ["--n", "1001", "--blocks", "2"],
     "10_stencil3d": ["--n", "21"],
+    "11_scan": ["--n", "3001"],
 }
 
 
