@@ -27,6 +27,7 @@ SMALL: dict[str, list[str]] = {
     "09_black_scholes": ["--n", "1001", "--blocks", "2"],
     "10_stencil3d": ["--n", "21"],
     "11_scan": ["--n", "3001"],
+    "12_radix_sort": ["--n", "3001"],
 }
 
 
