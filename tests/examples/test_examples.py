@@ -28,6 +28,7 @@ SMALL: dict[str, list[str]] = {
     "10_stencil3d": ["--n", "21"],
     "11_scan": ["--n", "3001"],
     "12_radix_sort": ["--n", "3001"],
+    "13_hash_map": ["--n", "1001"],
 }
 
 
