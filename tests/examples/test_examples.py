@@ -29,6 +29,7 @@ SMALL: dict[str, list[str]] = {
     "11_scan": ["--n", "3001"],
     "12_radix_sort": ["--n", "3001"],
     "13_hash_map": ["--n", "1001"],
+    "14_nbody": ["--n", "201"],
 }
 
 
