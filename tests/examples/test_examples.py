@@ -30,6 +30,7 @@ SMALL: dict[str, list[str]] = {
     "12_radix_sort": ["--n", "3001"],
     "13_hash_map": ["--n", "1001"],
     "14_nbody": ["--n", "201"],
+    "15_game_of_life": ["--height", "37", "--width", "45", "--steps", "9"],
 }
 
 
