@@ -31,6 +31,7 @@ SMALL: dict[str, list[str]] = {
     "13_hash_map": ["--n", "1001"],
     "14_nbody": ["--n", "201"],
     "15_game_of_life": ["--height", "37", "--width", "45", "--steps", "9"],
+    "16_spmv_csr": ["--rows", "75", "--columns", "91", "--longest", "70"],
 }
 
 
