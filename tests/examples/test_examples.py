@@ -32,6 +32,7 @@ SMALL: dict[str, list[str]] = {
     "14_nbody": ["--n", "201"],
     "15_game_of_life": ["--height", "37", "--width", "45", "--steps", "9"],
     "16_spmv_csr": ["--rows", "75", "--columns", "91", "--longest", "70"],
+    "17_convolution2d": ["--height", "37", "--width", "45"],
 }
 
 
