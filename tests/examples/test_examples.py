@@ -33,6 +33,7 @@ SMALL: dict[str, list[str]] = {
     "15_game_of_life": ["--height", "37", "--width", "45", "--steps", "9"],
     "16_spmv_csr": ["--rows", "75", "--columns", "91", "--longest", "70"],
     "17_convolution2d": ["--height", "37", "--width", "45"],
+    "18_monte_carlo_pi": ["--pairs", "3001", "--blocks", "3"],
 }
 
 
