@@ -34,6 +34,7 @@ SMALL: dict[str, list[str]] = {
     "16_spmv_csr": ["--rows", "75", "--columns", "91", "--longest", "70"],
     "17_convolution2d": ["--height", "37", "--width", "45"],
     "18_monte_carlo_pi": ["--pairs", "3001", "--blocks", "3"],
+    "19_warp_aggregated_atomics": ["--n", "5003", "--blocks", "3"],
 }
 
 
