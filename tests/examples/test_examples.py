@@ -35,6 +35,7 @@ SMALL: dict[str, list[str]] = {
     "17_convolution2d": ["--height", "37", "--width", "45"],
     "18_monte_carlo_pi": ["--pairs", "3001", "--blocks", "3"],
     "19_warp_aggregated_atomics": ["--n", "5003", "--blocks", "3"],
+    "20_softmax": ["--rows", "37", "--columns", "75"],
 }
 
 

@@ -1,0 +1,83 @@
+"""Softmax of each row: a warp for each row, whose lanes find the largest element and the sum by exchanging values."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl import FULL_MASK, Array, f32, grid, kernel, lane_id, shfl_xor_sync, warp_size
+
+BLOCK = 128  # four warps, so four rows
+
+
+def warp_max(value: f32) -> f32:
+    """The largest value of a warp, in every lane: lanes whose indices differ in one bit exchange theirs."""
+    for bit in (16, 8, 4, 2, 1):
+        value = max(value, shfl_xor_sync(FULL_MASK, value, bit))
+    return value
+
+
+def warp_sum(value: f32) -> f32:
+    """The sum over a warp, in every lane."""
+    for bit in (16, 8, 4, 2, 1):
+        value += shfl_xor_sync(FULL_MASK, value, bit)
+    return value
+
+
+@kernel
+def softmax(x: Array[f32, 2], out: Array[f32, 2]) -> None:
+    row = grid(1) // warp_size
+    columns = x.shape[1]
+    if row < x.shape[0]:  # the same for all lanes of a warp: the shuffles find every lane
+        largest = -math.inf
+        for column in range(lane_id(), columns, warp_size):
+            largest = max(largest, x[row, column])
+        largest = warp_max(largest)
+
+        # Why subtract the largest? It cancels in the quotient, and no exponential overflows.
+        total = 0.0
+        for column in range(lane_id(), columns, warp_size):
+            power = math.exp(x[row, column] - largest)
+            out[row, column] = power  # read again below by the lane that wrote it, so no barrier is needed
+            total += power
+        scale = 1.0 / warp_sum(total)
+        for column in range(lane_id(), columns, warp_size):
+            out[row, column] *= scale
+
+
+def reference(x: NDArray[np.float32]) -> NDArray[np.float64]:
+    power: NDArray[np.float64] = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
+    total: NDArray[np.float64] = power.sum(axis=1, keepdims=True)
+    return power / total
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="softmax of the rows of a matrix")
+    parser.add_argument("--rows", type=int, default=1000)
+    parser.add_argument("--columns", type=int, default=300)
+    size = parser.parse_args(argv)
+
+    # Rows at very different heights: softmax is the same for all of them, exp itself would overflow.
+    rng = np.random.default_rng(20)
+    heights = rng.uniform(-500, 500, (size.rows, 1))
+    x = (rng.uniform(-8, 8, (size.rows, size.columns)) + heights).astype(np.float32)
+    out = np.empty_like(x)
+    softmax[(32 * size.rows + BLOCK - 1) // BLOCK, BLOCK](x, out)
+
+    # Relative: the difference to the largest is at most 16, so its rounding is 2^-21 of the power, and exp's 2 ulps are
+    # 2^-22; both occur above and below the line. Each step of the sum's chain, the quotient and the product add 2^-24.
+    expected = reference(x)
+    bound = 2 * (2.0**-21 + 2.0**-22) + (size.columns // 32 + 1 + 5 + 2) * 2.0**-24
+    if not np.all(np.abs(out - expected) <= bound * expected):
+        print("softmax: MISMATCH")
+        return 1
+    print(f"softmax: {size.rows} rows of {size.columns} elements verified")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
