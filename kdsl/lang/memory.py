@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
 from kdsl.lang.construct import construct
 from kdsl.lang.types import Array, Ptr
 
 T = TypeVar("T")
 Index = int | tuple[int, ...]
+LoadCache = Literal["ca", "cg", "cs", "lu", "cv", "nc"]
+StoreCache = Literal["wb", "cg", "cs", "wt"]
 
 
 class shared:
@@ -56,14 +58,12 @@ class local:
         """An array of one thread, uninitialised; ``shape`` is constant. Constant indices keep it in registers."""
 
 
+@overload
+def load(array: Ptr[T], index: int, *, cache: LoadCache | None = None, volatile: bool = False) -> T: ...
+@overload
+def load(array: Array[Any, Any], index: Index, *, cache: LoadCache | None = None, volatile: bool = False) -> Any: ...
 @construct
-def load(
-    array: Ptr[T] | Array[T, Any],
-    index: Index,
-    *,
-    cache: Literal["ca", "cg", "cs", "lu", "cv", "nc"] | None = None,
-    volatile: bool = False,
-) -> T:
+def load(array: Any, index: Any, *, cache: LoadCache | None = None, volatile: bool = False) -> Any:
     """``array[index]``, cached at all levels (``ca``), in L2 alone (``cg``), to be evicted first (``cs``), for the last
     time (``lu``), not at all (``cv``), or through the cache of what no thread writes meanwhile (``nc``).
 
@@ -77,7 +77,7 @@ def store(
     index: Index,
     value: T,
     *,
-    cache: Literal["wb", "cg", "cs", "wt"] | None = None,
+    cache: StoreCache | None = None,
     volatile: bool = False,
 ) -> None:
     """``array[index] = value``, written back (``wb``), cached in L2 alone (``cg``), to be evicted first (``cs``), or

@@ -146,13 +146,13 @@ def test_a_pointer_that_moves_in_a_loop(device: str) -> None:
 
 @kernel
 def in_order(x: Ptr[i32], out: Ptr[i32]):
-    out[0] = (atomic.add(x, 0, 1) + (x + atomic.add(x, 0, 1)))[0]
+    out[0] = (2 * atomic.add(x, 0, 1) + (x + atomic.add(x, 0, 1)))[0]
 
 
 def test_a_count_before_its_pointer_is_evaluated_first(device: str) -> None:
-    x, out = np.array([1, 20, 30, 40], np.int32), np.zeros(1, np.int32)
+    x, out = np.array([1, 20, 30, 40, 50, 60], np.int32), np.zeros(1, np.int32)
     in_order[1, 1](x, out)
-    assert (x[0], out[0]) == (3, 40)
+    assert (x[0], out[0]) == (3, 50)
 
 
 @kernel

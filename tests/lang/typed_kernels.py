@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 import kdsl
 from kdsl import (
     FULL_MASK,
@@ -14,6 +16,8 @@ from kdsl import (
     any_sync,
     atomic,
     ballot_sync,
+    barrier,
+    barrier_arrive,
     bfe,
     bfi,
     bitcast,
@@ -23,6 +27,7 @@ from kdsl import (
     byte_perm,
     clock64,
     clz,
+    constant,
     dp4a,
     elect_sync,
     f32,
@@ -43,6 +48,7 @@ from kdsl import (
     lanemask_eq,
     lanemask_gt,
     lanemask_lt,
+    load,
     local,
     lop3,
     match_all_sync,
@@ -51,6 +57,7 @@ from kdsl import (
     mul_wide,
     nanosleep,
     popc,
+    prefetch,
     reduce_add_sync,
     reduce_max_sync,
     rsqrt,
@@ -59,6 +66,7 @@ from kdsl import (
     shfl_sync,
     shfl_up_sync,
     shfl_xor_sync,
+    store,
     sync_threads,
     sync_threads_and,
     sync_threads_count,
@@ -169,3 +177,34 @@ def noise(out: Ptr[f32], seed: u32) -> None:
     a, b, c, _ = kdsl.random.philox4x32((u32(i), 0, 0, 0), (seed, 0))
     x, y = normal(a, b)
     out[i] = x * y + uniform(c)
+
+
+TABLE = np.zeros((4, 4), np.float32)
+
+
+@kernel
+def memory(x: Ptr[f32], flags: Ptr[i32], rows: Array[f32, 2], n: i32) -> None:
+    i = thread_idx.x
+    room = shared.dynamic(f32)
+    marks = shared.dynamic(i32, 4 * n)
+    weights = constant.array(TABLE)
+    prefetch(x, i + 32, level="L2")
+    room[i] = load(x, i, cache="cs") * weights[i % 4, 0] + load(rows, (0, i), volatile=True)
+    marks[i] = atomic.load(flags, i, order="acquire", scope="block")
+    if i < 32:
+        barrier_arrive(1, 64)
+    else:
+        barrier(1, 64)
+    old = atomic.add(flags, 0, 1, order="acq_rel", scope="system")
+    atomic.store(flags, 1, old + marks[0], order="release")
+    store(x, i, room[n - i], cache="wt")
+
+
+@kernel
+def pointers(x: Ptr[f32], out: Ptr[i32]) -> None:
+    p = 1 + x + thread_idx.x
+    p += 2
+    while p - 1 > x:
+        p -= 1
+    bits = bitcast(p, Ptr[i32])
+    out[0] = bits[0] + i32(p - x)
