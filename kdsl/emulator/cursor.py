@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kdsl.backend import DeviceError
 from kdsl.emulator.syntax import BYTES, Float, Integer, Symbol, Variable
-from kdsl.emulator.tokens import Token, integer, literal, tokenize
+from kdsl.emulator.tokens import Token, float_bits, integer, literal, tokenize
 
 FLAGS = {".noreturn", ".explicitcluster", ".unique", ".managed"}
 
@@ -118,27 +118,27 @@ class Declarations(Cursor):
             self.expect("]")
         initial: tuple[int | Symbol, ...] = ()
         if self.accept("="):
-            initial = tuple(self.initializer())
+            initial = tuple(self.initializer(kind))
             if unsized:
                 count, unsized = len(initial), False
         size = 0 if unsized else count * element
         return Variable(space, name, kind, size, align or element * lanes, external, initial)
 
-    def initializer(self) -> list[int | Symbol]:
+    def initializer(self, kind: str) -> list[int | Symbol]:
         if not self.accept("{"):
-            return [self.initial_element()]
+            return [self.initial_element(kind)]
         elements: list[int | Symbol] = []
         while not self.accept("}"):
-            elements += self.initializer() if self.at("{") else [self.initial_element()]
+            elements += self.initializer(kind)
             self.accept(",")
         return elements
 
-    def initial_element(self) -> int | Symbol:
+    def initial_element(self, kind: str) -> int | Symbol:
         if self.token.kind == "number":
             value = literal(self.take().text)
             if self.at("("):
                 raise self.error("masked addresses in initialisers are not emulated")
-            return value.bits if isinstance(value, Float) else value.value
+            return float_bits(value, BYTES[kind]) if isinstance(value, Float) else value.value
         if self.accept("generic"):
             self.expect("(")
             symbol = self.symbol()

@@ -16,7 +16,6 @@ from kdsl.emulator.operand_width import (
     DTYPES,
     add_constant,
     extend,
-    float_bits,
     invert,
     local_address,
     narrow,
@@ -42,6 +41,7 @@ from kdsl.emulator.syntax import (
     Symbol,
     Vector,
 )
+from kdsl.emulator.tokens import float_bits
 
 ENDS = {"bra", "brx", "ret", "exit", "trap", "call"}
 WARP_GATES = {("shfl",), ("vote",), ("match",), ("redux",), ("elect",), ("bar", "warp")}

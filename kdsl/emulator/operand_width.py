@@ -10,7 +10,7 @@ import numpy as np
 from kdsl.emulator.code import Op, Step
 from kdsl.emulator.fragment import Fragment
 from kdsl.emulator.memory import Array
-from kdsl.emulator.syntax import BYTES, Float
+from kdsl.emulator.syntax import BYTES
 
 
 def register_width(kind: str) -> int:
@@ -77,8 +77,8 @@ def add_constant(target: int, source: int, offset: Array) -> Op:
 
 
 def sequence(steps: list[Step]) -> Step:
-    """Several steps as one. A gate among them has to see converted operands, so the conversions before it join the
-    gate."""
+    """Several steps as one. A gate stands before all of them: its member mask is a register or a constant, which is
+    never converted."""
     uses: list[int] = []
     defined: set[int] = set()
     for step in steps:
@@ -108,11 +108,3 @@ def chain(runs: tuple[Op, ...]) -> Op:
             one(f)
 
     return run
-
-
-def float_bits(value: Float, width: int) -> int:
-    if width == value.size or width not in {4, 8}:
-        return value.bits
-    if width == 8:
-        return int(np.array([value.bits], np.uint32).view(np.float32).astype(np.float64).view(np.uint64)[0])
-    return int(np.array([value.bits], np.uint64).view(np.float64).astype(np.float32).view(np.uint32)[0])

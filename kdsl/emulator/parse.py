@@ -24,7 +24,7 @@ from kdsl.emulator.syntax import (
     Variable,
     Vector,
 )
-from kdsl.emulator.tokens import integer, literal
+from kdsl.emulator.tokens import integer, literal, negated
 
 STATE_SPACES = {".global", ".shared", ".local", ".const", ".param"}
 LINKAGE = {".visible", ".extern", ".weak", ".common"}
@@ -235,11 +235,11 @@ class Parser(Declarations):
         first = self.token
         guard = None
         if self.accept("@"):
-            negated = self.accept("!")
+            unless = self.accept("!")
             operand = self.named(self.take().text)
             if not isinstance(operand, Register):
                 raise self.error("expected a predicate register")
-            guard = Guard(operand.name, negated)
+            guard = Guard(operand.name, unless)
         words = [*self.take().text.split(".")]
         while self.token.kind == "directive":
             words += self.take().text[1:].split(".")
@@ -289,7 +289,7 @@ class Parser(Declarations):
                     return Not(operand)
             case "-":
                 value = literal(self.take().text)
-                return Integer(-value.value) if isinstance(value, Integer) else value
+                return Integer(-value.value) if isinstance(value, Integer) else negated(value)
         self.position -= 1
         raise self.error("expected an operand")
 

@@ -7,6 +7,8 @@ import re
 import struct
 from dataclasses import dataclass
 
+import numpy as np
+
 from kdsl.backend import DeviceError
 from kdsl.emulator.syntax import Float, Integer
 
@@ -60,6 +62,10 @@ def integer(text: str) -> int:
     return int(text, 8 if octal else 0)
 
 
+def negated(value: Float) -> Float:
+    return Float(value.bits ^ 1 << (8 * value.size - 1), value.size)
+
+
 def literal(text: str) -> Integer | Float:
     head = text[:2].lower()
     if head == "0f":
@@ -69,3 +75,12 @@ def literal(text: str) -> Integer | Float:
     if "." in text:
         return Float(struct.unpack("<Q", struct.pack("<d", float(text)))[0], 8)
     return Integer(integer(text))
+
+
+def float_bits(value: Float, width: int) -> int:
+    """The bits of a literal where ``width`` bytes are wanted; from 8 to 4 it is rounded."""
+    if width == value.size or width not in {4, 8}:
+        return value.bits
+    if width == 8:
+        return int(np.array([value.bits], np.uint32).view(np.float32).astype(np.float64).view(np.uint64)[0])
+    return int(np.array([value.bits], np.uint64).view(np.float64).astype(np.float32).view(np.uint32)[0])

@@ -389,3 +389,21 @@ def test_loads_that_llvm_ran_for_nothing(body: str, faults: bool) -> None:
     else:
         (out,) = emulate(ptx, 1, 40, np.full(1, 4, np.uint32))
         assert out.tolist() == [9]
+
+
+def test_decimal_literals_take_the_type_that_they_initialise(run: Run) -> None:
+    ptx = kernel(
+        "u64 out",
+        "ld.param.u64 %rd1, [out]; ld.global.u32 %r1, [one]; st.global.u32 [%rd1], %r1; ld.global.u32 %r1, [one+8];"
+        "st.global.u32 [%rd1+4], %r1; ld.global.u64 %rd2, [two]; st.global.u64 [%rd1+8], %rd2; ret;",
+        module=".global .f32 one[3] = {1.1, 2.0, -0.5}; .global .f64 two = 1.1;",
+    )
+    (out,) = run(ptx, 1, 1, np.zeros(4, np.uint32))
+    assert out.view(np.float32)[:2].tolist() == [np.float32(1.1), -0.5]
+    assert out.view(np.float64)[1] == 1.1
+
+
+def test_a_minus_before_a_literal_negates_it() -> None:
+    body = "ld.param.u64 %rd1, [out]; mov.b32 %r1, - 0f3F800000; st.global.b32 [%rd1], %r1; ret;"
+    (out,) = emulate(kernel("u64 out", body), 1, 1, np.zeros(1, np.float32))
+    assert out[0] == -1
