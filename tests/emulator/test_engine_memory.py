@@ -403,7 +403,7 @@ def test_decimal_literals_take_the_type_that_they_initialise(run: Run) -> None:
     assert out.view(np.float64)[1] == 1.1
 
 
-def test_a_minus_before_a_literal_negates_it() -> None:
-    body = "ld.param.u64 %rd1, [out]; mov.b32 %r1, - 0f3F800000; st.global.b32 [%rd1], %r1; ret;"
-    (out,) = emulate(kernel("u64 out", body), 1, 1, np.zeros(1, np.float32))
-    assert out[0] == -1
+def test_a_minus_before_a_literal_negates_it(run: Run) -> None:
+    body = "ld.param.u64 %rd1, [out]; mov.f32 %r1, - 1.5; st.global.b32 [%rd1], %r1; ret;"
+    (out,) = run(kernel("u64 out", body), 1, 1, np.zeros(1, np.float32))
+    assert out[0] == -1.5
