@@ -77,6 +77,8 @@ def prefetch(frame: Frame, node: ast.Call) -> Value:
 
 def _caching(frame: Frame, found: dict[str, ast.expr], caches: tuple[str, ...], name: str) -> Caching | None:
     """What ``cache`` and ``volatile`` say; None (reported) if they are wrong."""
+    if "cache" in found and frame.value(found["cache"]) == Static(None):
+        found = {parameter: place for parameter, place in found.items() if parameter != "cache"}
     cache = choice(frame, found, "cache", {c: c for c in caches}, "", name)
     volatile = choice(frame, found, "volatile", {False: False, True: True}, False, name)
     if cache is None or volatile is None:

@@ -48,7 +48,7 @@ def operators(x: Ptr[i32], y: Ptr[i32], c: Ptr[i32]):
     store(y, i, load(x, i, cache="lu"), cache="wt")
     store(y, i, load(x, i, cache="cv"), volatile=True)
     store(s, 0, load(c, i, cache="nc"), volatile=True)
-    store(y, i, load(x, i, volatile=True) + load(s, 0, volatile=True))
+    store(y, i, load(x, i, cache=None, volatile=True) + load(s, 0, volatile=True))
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
