@@ -10,7 +10,7 @@ from typing import Any
 from kdsl.lang.types import I64, ArrayType, ConstexprType, Type, as_type
 from kdsl.runtime.errors import ArgumentTypeError
 from kdsl.runtime.inference import infer_type
-from kdsl.runtime.scalars import constant
+from kdsl.runtime.scalars import constant, shown
 
 Parameters = tuple[tuple[str, Type | None], ...]
 
@@ -80,8 +80,17 @@ def argument_type(kernel: str, name: str, type: Type | None, value: Any) -> Type
     if type is None:
         return infer_type(kernel, name, value)
     if isinstance(type, ConstexprType) and type.value is None:
-        return type.bound(constant(f"{kernel}: argument `{name}`", type, value))
+        return type.bound(_constant(f"{kernel}: argument `{name}`", type, value))
     return type
+
+
+def _constant(where: str, type: ConstexprType, value: Any) -> Any:
+    """What a parameter is compiled for: a number, or a function."""
+    if type.element is not None:
+        return constant(where, type, value)
+    if not callable(value):
+        raise ArgumentTypeError(f"{where} takes a function, got {shown(value)}")
+    return value
 
 
 def from_defaults(
@@ -136,7 +145,9 @@ def _listed(kernel: str, parameters: Parameters, listed: list[Any]) -> dict[str,
 
 def _said(kernel: str, name: str, annotated: Type | None, said: Any) -> Type:
     if isinstance(annotated, ConstexprType):
-        return annotated.bound(constant(f"{kernel}: parameter `{name}`", annotated, said))
+        return annotated.bound(_constant(f"{kernel}: parameter `{name}`", annotated, said))
+    if annotated is None and isinstance(said, FunctionType):
+        return ConstexprType(None).bound(said)
     type = as_type(said)
     if annotated is not None and type != annotated:
         raise TypeError(f"{kernel}: parameter {name!r} is annotated {annotated}; signature says {type}")

@@ -9,7 +9,7 @@ from llvmlite import ir as llvm
 from kdsl.codegen.context import LONGEST_NAME, Context, ModuleContext
 from kdsl.codegen.debug_info import Directives, Locations, add_flag
 from kdsl.codegen.ranges import Ranges
-from kdsl.codegen.reachable import check_parameters, check_shared_memory, parameter_ranges, registers_of
+from kdsl.codegen.reachable import check_parameters, check_shared_memory, parameter_ranges, recursive, registers_of
 from kdsl.codegen.statements import Statements
 from kdsl.codegen.types import alignment, llvm_type, memory_type
 from kdsl.ir import nodes as ir
@@ -39,7 +39,11 @@ def lower(module: ir.Module, target: Target) -> str:
     shared = ModuleContext(llvm.Module(name="kdsl"), target, version)
     shared.module.triple, shared.module.data_layout = TRIPLE, DATA_LAYOUT
     directives = Directives(shared.module)
-    functions = {f.name: _declare(shared.module, f) for f in (*module.functions, *module.kernels)}
+    calls_themselves = recursive(module)
+    functions = {
+        f.name: _declare(shared.module, f, inlined=f.name not in calls_themselves)
+        for f in (*module.functions, *module.kernels)
+    }
     ranges = {f.name: Ranges.of(f) for f in (*module.functions, *module.kernels)}
     parameter_ranges(module, ranges)
     for f in (*module.functions, *module.kernels):
@@ -51,12 +55,12 @@ def lower(module: ir.Module, target: Target) -> str:
     return str(shared.module)
 
 
-def _declare(module: llvm.Module, f: ir.Function) -> llvm.Function:
+def _declare(module: llvm.Module, f: ir.Function, *, inlined: bool) -> llvm.Function:
     """The function with its parameters and attributes, still without a body."""
     result = llvm_type(f.result) if not f.is_kernel and not isinstance(f.result, VoidType) else llvm.VoidType()
     parameters = [(p, t) for p in f.parameters for t in (_kernel_types(p.type) if f.is_kernel else [llvm_type(p.type)])]
     function = llvm.Function(module, llvm.FunctionType(result, [t for _, t in parameters]), f.name)
-    function.attributes = Attributes(["nounwind", *_attributes(f)])
+    function.attributes = Attributes(["nounwind", *_attributes(f, inlined)])
     if not f.is_kernel:
         function.linkage = "internal"
         for argument, parameter in zip(function.args, f.parameters, strict=True):
@@ -75,10 +79,10 @@ def _declare(module: llvm.Module, f: ir.Function) -> llvm.Function:
     return function
 
 
-def _attributes(f: ir.Function) -> Iterator[str]:
-    """What a function's options say to LLVM; device functions are inlined everywhere."""
+def _attributes(f: ir.Function, inlined: bool) -> Iterator[str]:
+    """What a function's options say to LLVM; device functions are inlined everywhere, unless they call themselves."""
     if not f.is_kernel:
-        yield from ("alwaysinline", "convergent")
+        yield from ("alwaysinline", "convergent") if inlined else ("convergent",)
     bounds = f.options.launch_bounds if f.is_kernel else None
     if bounds:
         yield f'"nvvm.maxntid"="{bounds[0]}"'

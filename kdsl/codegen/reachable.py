@@ -36,6 +36,26 @@ def reachable(f: ir.Function, module: ir.Module) -> Iterator[tuple[ir.Function, 
     return visit(f)
 
 
+def recursive(module: ir.Module) -> frozenset[str]:
+    """The functions that may call themselves, by way of others or not: they stay functions, of any argument."""
+    by_name = {f.name: f for f in module.functions}
+    calls = {
+        name: {e.function for e in all_expressions(f.body) if isinstance(e, ir.Call)} for name, f in by_name.items()
+    }
+    found: set[str] = set()
+    for name in calls:
+        seen: set[str] = set()
+        pending = list(calls[name])
+        while pending:
+            callee = pending.pop()
+            if callee not in seen:
+                seen.add(callee)
+                pending += calls[callee]
+        if name in seen:
+            found.add(name)
+    return frozenset(found)
+
+
 def check_shared_memory(kernel: ir.Function, module: ir.Module) -> None:
     """CompileError at the static shared array that passes what a block may have, with each aligned as in memory."""
     total = 0
@@ -102,8 +122,11 @@ def parameter_ranges(module: ir.Module, ranges: Mapping[str, Ranges]) -> None:
     for f in module.kernels:
         ranges[f.name].results = results.get
     passed: dict[tuple[str, int], list[Interval | None]] = {}
+    calls_itself = recursive(module)
     for f in (*module.kernels, *reversed(module.functions)):  # callers first
         known = {p.uid: i for p in f.parameters if (i := _join(passed.get((f.name, p.uid), [])))}
+        if f.name in calls_itself:
+            known = {}
         ranges[f.name].forget(known)
         for call in (e for e in all_expressions(f.body) if isinstance(e, ir.Call)):
             for parameter, argument in zip(by_name[call.function].parameters, call.arguments, strict=True):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import typing
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -147,6 +149,8 @@ def annotated_type(annotation: Any) -> Type | None:
     """The type that an annotation means; None for a TypeVar, which says nothing. TypeError for what is no type."""
     if isinstance(annotation, TypeVar):
         return None
+    if annotation is typing.Callable or Callable in (annotation, get_origin(annotation)):
+        return ConstexprType(None)
     if get_origin(annotation) is tuple:
         elements = [annotated_type(a) for a in get_args(annotation)]
         if None in elements:

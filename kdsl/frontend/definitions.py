@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, cast
@@ -12,7 +11,7 @@ from kdsl.frontend.annotations import function_types, local_annotation
 from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.captures import host_value
 from kdsl.frontend.frame import Frame, NestedFunction, describe_object
-from kdsl.frontend.meet import converted
+from kdsl.frontend.meet import converted, named
 from kdsl.frontend.names import RETURN, Scope, scope_of
 from kdsl.frontend.values import (
     POISON,
@@ -26,10 +25,11 @@ from kdsl.frontend.values import (
     WeakUnknown,
     describe,
     is_constant,
+    type_of,
     weak_type,
 )
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import I32, ArrayType, ConstexprType, PointerType, ScalarType, Type
+from kdsl.lang.types import I32, ArrayType, ConstexprType, PointerType, Type
 from kdsl.source import CompileError, SourceFile, find_function
 
 Callee = FunctionType | NestedFunction
@@ -165,9 +165,18 @@ def _constant(frame: Frame, value: Value, place: ast.expr, type: ConstexprType, 
     if type.element is not None and not type.is_literal:
         expr = converted(frame, value, type.element, place, what)
         value = POISON if expr is None else Runtime(expr)
+    if type.element is None and not isinstance(value, Poison) and not is_function(value):
+        kind = type_of(value)
+        shown = describe_object(value.object, frame.text(place)) if isinstance(value, Static) else named(kind)
+        return frame.error(place, f"this is {shown}, but {what} takes a function")
     if isinstance(value, Poison) or is_constant(value):
         return value
     return frame.error(place, f"{what} is {type}, and this is known at run time only", "pass a constant")
+
+
+def is_function(value: Value) -> bool:
+    """Whether a value may be called: a function of the kernel's, or any of the host's, whatever a call then says."""
+    return isinstance(value, Static) and (isinstance(value.object, NestedFunction) or callable(value.object))
 
 
 def _called(frame: Frame, made: Definition, node: ast.Call) -> str:
@@ -186,12 +195,6 @@ def _argument(frame: Frame, value: Value, place: ast.expr, type: Type | None, wh
         expr = converted(frame, value, type, place, what)
         return POISON if expr is None else Runtime(expr)
     match value:
-        case Static(object) if (callable(object) or isinstance(object, NestedFunction)) and not isinstance(
-            object, ScalarType | builtins.type
-        ):
-            return frame.error(
-                place, f"{describe_object(object, frame.text(place))} cannot be passed yet", "call it directly"
-            )
         case Range():
             return frame.error(place, "a range is only for a `for` loop")
         case WeakChoice():

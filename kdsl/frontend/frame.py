@@ -65,8 +65,8 @@ class Session:
     """Copies of unrolled bodies made so far."""
     definitions: dict[Any, Any] = field(default_factory=dict)
     """What is known of each function that was called (see `kdsl.frontend.functions`)."""
-    active: list[object] = field(default_factory=list)
-    """The functions that are being checked, outermost first."""
+    active: list[tuple[object, object]] = field(default_factory=list)
+    """The functions that are being checked, outermost first: the source, and what the instance depends on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +116,8 @@ class Frame:
     constants: dict[str, Value] = field(default_factory=dict)
     copies: dict[str, Value] = field(default_factory=dict)
     locals: dict[str, ir.Local] = field(default_factory=dict)
-    captured: dict[str, ir.Local] = field(default_factory=dict)
-    """Variables of outer functions, which come as extra parameters."""
+    captured: dict[tuple[int, str], tuple[Frame, ir.Local]] = field(default_factory=dict)
+    """Variables of other functions, by the id of the frame that they belong to, which come as extra parameters."""
     bound: int = 0
     """Bits of the variables that are assigned on every path to here."""
     loops: list[Loop] = field(default_factory=list)
@@ -294,9 +294,10 @@ class Frame:
             return unknown(type, name, self, node)
         if self.quiet:
             return Runtime(ir.Read(ir.Local(name, type, 0), type, self.span(node)))  # type: ignore[arg-type]
-        if name not in self.captured:
-            self.captured[name] = self.local(name, type)  # type: ignore[arg-type]
-        local = self.captured[name]
+        key = (id(owner), name)
+        if key not in self.captured:
+            self.captured[key] = (owner, self.local(name, type))  # type: ignore[arg-type]
+        _, local = self.captured[key]
         return Runtime(ir.Read(local, local.type, self.span(node)))
 
     def host(self, value: Any, node: ast.expr) -> Value:

@@ -43,6 +43,13 @@ class Instance:
     failed: bool = False
     """Whether a mistake in it has been reported."""
     captured: tuple[tuple[Frame, str], ...] = ()
+    key: object = None
+    name: str = ""
+    """In PTX, from the moment when its body begins to be built."""
+
+
+DEEPEST = 16
+"""How deep a function may call itself with other types or constants, each time compiled anew."""
 
 
 def call_function(frame: Frame, node: ast.Call, callee: Callee) -> Value:
@@ -53,13 +60,33 @@ def call_function(frame: Frame, node: ast.Call, callee: Callee) -> Value:
     given = arguments(frame, node, made)
     if given is None:
         return POISON
-    if made.scope.node in frame.session.active:
-        return frame.error(node, f"`{made.name}` calls itself, and recursion is not supported yet", "write a loop")
-    instance = _instance(frame, callee, made, given)
-    if not frame.quiet and instance.built is None:
+    key = _key(callee, made, given)
+    if not _may_recurse(frame, node, made, key):
+        return POISON
+    instance = _instance(frame, made, given, key)
+    if not frame.quiet and not instance.name:
         instance.frame.calls = (frame.span(node), *frame.calls)
         build(instance)
     return _result(frame, instance, given, node)
+
+
+def _may_recurse(frame: Frame, node: ast.Call, made: Definition, key: object) -> bool:
+    """Whether a function that is being checked may be called; what may not is reported."""
+    same = [other for source, other in frame.session.active if source is made.scope.node]
+    if key in same and made.outer is not None:
+        frame.error(
+            node, f"`{made.name}` calls itself, which a nested function cannot", "define it outside of the kernel"
+        )
+        return False
+    if key in same and not all(name in made.types for name in (*(p.arg for p in made.scope.parameters), RETURN)):
+        message = f"`{made.name}` calls itself, and not all of its parameters and its result are annotated"
+        frame.error(node, message, "say their types, as in def f(n: i32) -> i32, or write a loop")
+        return False
+    if key not in same and len(same) >= DEEPEST:
+        message = f"`{made.name}` calls itself with other types or constants, {DEEPEST} deep"
+        frame.error(node, message, "annotate its parameters and its result, or write a loop")
+        return False
+    return True
 
 
 def _result(frame: Frame, instance: Instance, given: Arguments, node: ast.Call) -> Value:
@@ -79,8 +106,7 @@ def _result(frame: Frame, instance: Instance, given: Arguments, node: ast.Call) 
         if not isinstance(value, Runtime):
             return POISON
         passed.append(value.expr)
-    assert instance.built is not None
-    return Runtime(ir.Call(instance.built.name, tuple(passed), type, frame.span(node)))  # type: ignore[arg-type]
+    return Runtime(ir.Call(instance.name, tuple(passed), type, frame.span(node)))  # type: ignore[arg-type]
 
 
 def _passed(frame: Frame, instance: Instance, given: Arguments, node: ast.Call) -> list[ir.Expr]:
@@ -100,25 +126,29 @@ def _passed(frame: Frame, instance: Instance, given: Arguments, node: ast.Call) 
     return [opening, *(ir.Read(kept[n], exprs[n].type, span) for n in others)]
 
 
-def _instance(frame: Frame, callee: Callee, made: Definition, given: Arguments) -> Instance:
-    key = (
+def _key(callee: Callee, made: Definition, given: Arguments) -> tuple[object, ...]:
+    """What an instance of a function depends on."""
+    return (
         made.scope.node,
         id(made.outer),
         tuple(_descriptor(v, made.types.get(n)) for n, (v, _) in given.items()),
         id(callee) if isinstance(callee, FunctionType) else 0,
         _captured_types(made),
     )
+
+
+def _instance(frame: Frame, made: Definition, given: Arguments, key: tuple[object, ...]) -> Instance:
     known = frame.session.instances.get(key)
     if known is not None:
         return known
-    instance = _new_instance(frame, made, given)
+    instance = frame.session.instances[key] = _new_instance(frame, made, given)
+    instance.key = key
     active = frame.session.active
-    active.append(made.scope.node)
+    active.append((made.scope.node, key))
     try:
         infer(instance.frame)
     finally:
         active.pop()
-    frame.session.instances[key] = instance
     return instance
 
 
@@ -150,6 +180,10 @@ def _descriptor(value: Value, declared: Type | None) -> object:
     if declared is not None:
         return type_of(value)
     match value:
+        case Static(NestedFunction(node, frame) as object):
+            scope = scope_of(node)
+            made = Definition(frame.file, scope, frame.function, "", frame, {}, {})
+            return ("nested", node, id(frame), _captured_types(made, (object,)))
         case Static(object):
             return ("object", id(object))
         case Tuple(parts) if is_constant(value):
@@ -203,18 +237,18 @@ def build(instance: Instance, kernel_name: str | None = None) -> ir.Function:
     with frame.block() as entry:
         for name, value in instance.entry.items():
             _assign_entry(frame, name, value)
+    name = kernel_name or unique(mangle(frame.name.strip("<>")), session.taken)
+    session.taken.add(name)
+    instance.name = name
     reported = session.reporter.count
-    session.active.append(frame.scope.node)
+    session.active.append((frame.scope.node, instance.key))
     body = block(frame, frame.scope.body)
     session.active.pop()
     result = _result_type(frame, kernel_name is not None)
     instance.failed = session.reporter.count > reported
-    owners = {name: _owner(frame, name) for name in frame.captured}
-    instance.captured = tuple((owner, name) for name, owner in owners.items())
-    all_parameters = (*parameters, *frame.captured.values())
+    instance.captured = tuple((owner, name) for (_, name), (owner, _) in frame.captured.items())
+    all_parameters = (*parameters, *(local for _, local in frame.captured.values()))
     whole = (*entry, *body)
-    name = kernel_name or unique(mangle(frame.name.strip("<>")), session.taken)
-    session.taken.add(name)
     functions = {f.name: f for f in session.functions}
     instance.built = ir.Function(
         name,
@@ -249,14 +283,6 @@ def _assign_entry(frame: Frame, name: str, value: Value) -> None:
         expr = converted(frame, value, local.type, stand_in, f"`{name}`")
         if expr is not None:
             frame.emit(ir.Assign(local, expr, frame.span(place)))
-
-
-def _owner(frame: Frame, name: str) -> Frame:
-    owner = frame.outer
-    while owner is not None and name not in owner.scope.bits:
-        owner = owner.outer
-    assert owner is not None
-    return owner
 
 
 def _result_type(frame: Frame, is_kernel: bool) -> Type:

@@ -452,7 +452,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """What becomes one PTX module: kernels, and the device functions they call, callees first."""
+    """What becomes one PTX module: kernels, and the device functions they call; callees first, but in circles."""
 
     kernels: tuple[Function, ...]
     functions: tuple[Function, ...] = ()

@@ -22,12 +22,14 @@ SHIFTS = (ir.BinaryOp.SHL, ir.BinaryOp.SHR)
 
 def verify(module: ir.Module) -> None:
     """InternalError for the first node that breaks the contract of `kdsl.ir.nodes`."""
-    known: dict[str, ir.Function] = {}
+    known: set[str] = set()
+    # Functions may call themselves, and each other in a circle.
+    callees = {f.name: f for f in module.functions}
     for function in (*module.functions, *module.kernels):
         _require(function.name not in known, function, "two functions of one name")
         _require(function.name.isascii() and function.name.isidentifier(), function, "a name that PTX cannot hold")
-        _Verifier(function, known).run()
-        known[function.name] = function
+        _Verifier(function, callees).run()
+        known.add(function.name)
 
 
 def _require(holds: bool, node: Any, rule: str) -> None:

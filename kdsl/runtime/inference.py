@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kdsl.lang.types import F32, SCALARS, ArrayType, ScalarType, Type, as_type, boolean
+from kdsl.lang.types import F32, SCALARS, ArrayType, ConstexprType, ScalarType, Type, as_type, boolean
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 from kdsl.runtime.interface import NotOnDeviceError, device_view
 from kdsl.runtime.memory import DeviceArray
@@ -35,6 +35,8 @@ def infer_type(kernel: str, name: str, value: Any) -> Type:
         return F32
     if hasattr(value, "__index__"):
         return _integer(where, operator.index(value))
+    if callable(value) and not isinstance(value, type) and not hasattr(value, "__cuda_array_interface__"):
+        return ConstexprType(None).bound(value)
     return _foreign(where, value)
 
 

@@ -90,8 +90,8 @@ def wrong(x):
 
 
 def endless(n):
-    return n * endless(n - 1) if n > 1 else 1  # error: `endless` calls itself, and recursion is not supported yet
-    #   # hint: write a loop
+    return n * endless(n - 1) if n > 1 else 1  # error: `endless` calls itself, and not all of its parameters and its
+    #   result are annotated # hint: say their types, as in def f(n: i32) -> i32, or write a loop
 
 
 def sometimes(x):  # error: `sometimes` returns f32 at line {3}, but may end without a return
@@ -166,7 +166,7 @@ def test_arguments():
         pow(n, 2, 3)  # error: pow() takes no modulus in a kernel
         len(n)  # error: `n` has no length
         len(x)  # error: `x` is a Ptr, which has no length
-        wrong(lambda y: y)  # error: the function `lambda y: y` cannot be passed yet
+        annotated(lambda y: y, x)  # error: the function `lambda y: y` is not a value that a kernel computes with
         math.sqrt(x)  # error: math.sqrt() takes f32 or f64, and this is Ptr[f32]
         math.sqrt("x")  # error: math.sqrt() takes f32 or f64, and this is the string 'x'
         shfl_xor_sync(FULL_MASK, n, -1)  # error: -1 does not fit u32, which holds 0 to 4294967295

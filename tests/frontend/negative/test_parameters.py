@@ -98,12 +98,12 @@ def test_values():
 
 def test_incomplete_types():
     @kernel
-    def k(p: Ptr, q: Array, r: typing.Any, s: typing.Optional[f32], t: collections.abc.Callable):
+    def k(p: Ptr, q: Array, r: typing.Any, s: typing.Optional[f32], t: collections.abc.Iterable):
         #   # error: `p` is annotated `Ptr`, which is no type of the kernel language
         #   # error: `q` is annotated `Array`, which is no type of the kernel language
         #   # error: `r` is annotated `typing.Any`, which is no type of the kernel language
         #   # error: `s` is annotated `typing.Optional[f32]`, which is no type of the kernel language
-        #   # error: `t` is annotated `collections.abc.Callable`, which is no type of the kernel language
+        #   # error: `t` is annotated `collections.abc.Iterable`, which is no type of the kernel language
         pass
 
     check_errors(k)
