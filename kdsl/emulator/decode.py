@@ -51,9 +51,11 @@ Decode = Callable[["Scope", Instruction], Step | None]
 
 @dataclass(slots=True)
 class Names:
-    """What a module gives a name: addresses of variables by state space, and functions by index."""
+    """What a module gives a name: addresses of variables, those that functions declare by function, and functions by
+    index."""
 
     addresses: dict[str, int] = field(default_factory=dict)
+    of_function: dict[str, dict[str, int]] = field(default_factory=dict)
     functions: dict[str, int] = field(default_factory=dict)
 
 
@@ -180,8 +182,9 @@ class Scope:
             case Special():
                 return self.special(instruction, operand.name, width)
             case Symbol():
-                if operand.name in self.names.addresses and operand.name not in self.depot:
-                    return self.constant(self.names.addresses[operand.name] + operand.offset, width)
+                address = self.variable_address(operand.name)
+                if address is not None and operand.name not in self.depot:
+                    return self.constant(address + operand.offset, width)
                 return self.narrowed(self.address_of(instruction, operand), width)
             case _:
                 raise self.error(instruction, "unexpected operand")
@@ -234,9 +237,15 @@ class Scope:
             offset = np.array([symbol.offset % 2**64], np.uint64)
             self.before(Step(add_constant(slot, base, offset), uses=(base,), defines=(slot,)))
             return slot
-        if name in self.names.addresses:
-            return self.constant(self.names.addresses[name] + symbol.offset, 8)
-        raise self.error(instruction, f"unknown name {name}")
+        address = self.variable_address(name)
+        if address is None:
+            raise self.error(instruction, f"unknown name {name}")
+        return self.constant(address + symbol.offset, 8)
+
+    def variable_address(self, name: str) -> int | None:
+        """The address of a variable that the function declares, or else the module; None if neither does."""
+        own = self.names.of_function.get(self.function.name, {})
+        return own.get(name, self.names.addresses.get(name))
 
     def address(self, instruction: Instruction, operand: Operand) -> tuple[int, int]:
         """The slot and the constant offset of a memory operand."""

@@ -82,25 +82,28 @@ def initialize(variable: Variable, memory: GlobalMemory, names: Names) -> None:
 
 def lay_out_shared(module: Module, names: Names) -> tuple[tuple[Region, ...], str | None]:
     """The static arrays, packed, and the name of the dynamic one, which comes last."""
-    variables = [v for v in module.variables.values() if v.space == "shared"]
+    declared = [(names.addresses, v) for v in module.variables.values()]
     for function in module.functions.values():
-        variables += [v for v in function.variables.values() if v.space == "shared"]
-    dynamic = [v for v in variables if v.size == 0]
+        own = names.of_function[function.name] = {}
+        declared += [(own, v) for v in function.variables.values()]
+    declared = [(to, v) for to, v in declared if v.space == "shared"]
+    dynamic = [(to, v) for to, v in declared if v.size == 0]
     regions: list[Region] = []
     place = 0
-    for variable in variables:
+    for addresses, variable in declared:
         if variable.size:
             place = -(-place // max(variable.align, 16)) * max(variable.align, 16)
             regions.append(Region(variable.name, (len(regions) + 1) << REGION_BITS, variable.size, place))
-            names.addresses[variable.name] = regions[-1].address
+            addresses[variable.name] = regions[-1].address
             place += variable.size
     if not dynamic:
         return tuple(regions), None
     place = -(-place // 1024) * 1024
-    regions.append(Region(dynamic[0].name, (len(regions) + 1) << REGION_BITS, 0, place))
-    for variable in dynamic:
-        names.addresses[variable.name] = regions[-1].address
-    return tuple(regions), dynamic[0].name
+    name = dynamic[0][1].name
+    regions.append(Region(name, (len(regions) + 1) << REGION_BITS, 0, place))
+    for addresses, variable in dynamic:
+        addresses[variable.name] = regions[-1].address
+    return tuple(regions), name
 
 
 def mentioned_names(module: Module) -> dict[str, frozenset[str]]:

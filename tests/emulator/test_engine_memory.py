@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kdsl.backend import Launch, MemoryFault
-from tests.emulator.engine import LINEAR, REGISTERS, Machine, Run, element, emulate, kernel
+from tests.emulator.engine import HEADER, LINEAR, REGISTERS, Machine, Run, element, emulate, kernel
 
 
 def fault(ptx: str, grid: int, block: int, *arguments: object, shared: int = 0) -> MemoryFault:
@@ -407,3 +407,15 @@ def test_a_minus_before_a_literal_negates_it(run: Run) -> None:
     body = "ld.param.u64 %rd1, [out]; mov.f32 %r1, - 1.5; st.global.b32 [%rd1], %r1; ret;"
     (out,) = run(kernel("u64 out", body), 1, 1, np.zeros(1, np.float32))
     assert out[0] == -1.5
+
+
+def test_kernels_may_each_declare_a_shared_array_of_one_name(run: Run) -> None:
+    def declaring(name: str, size: int) -> str:
+        use = f"mov.u32 %r1, {size}; st.shared.u32 [tile+{size - 4}], %r1; ld.shared.u32 %r2, [tile+{size - 4}];"
+        store = "ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], %r2; ret;"
+        return kernel("u64 out", f".shared .align 4 .b8 tile[{size}]; {use} {store}", name)
+
+    ptx = declaring("first", 16) + declaring("second", 8).removeprefix(HEADER)
+    for name, size in (("first", 16), ("second", 8)):
+        (out,) = run(ptx, 1, 1, np.zeros(1, np.uint32), name=name)
+        assert out[0] == size
