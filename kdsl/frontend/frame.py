@@ -10,9 +10,10 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from kdsl.frontend import convert
+from kdsl.frontend.bindings import How
 from kdsl.frontend.captures import Captures, host_value
 from kdsl.frontend.hints import misfit, public_names, similar
-from kdsl.frontend.names import How, Scope
+from kdsl.frontend.names import Scope
 from kdsl.frontend.reporting import Reporter
 from kdsl.frontend.values import (
     POISON,

@@ -12,12 +12,13 @@ from collections.abc import Iterator
 
 from kdsl.frontend.annotations import local_annotation
 from kdsl.frontend.assign import augmented
+from kdsl.frontend.bindings import Binding, How
 from kdsl.frontend.frame import Frame, NestedFunction
 from kdsl.frontend.logic import test
 from kdsl.frontend.loops import bind_copy, range_type
 from kdsl.frontend.meet import converted
 from kdsl.frontend.memory import elements
-from kdsl.frontend.names import RETURN, Binding, How
+from kdsl.frontend.names import RETURN
 from kdsl.frontend.values import (
     STATIC,
     Lattice,

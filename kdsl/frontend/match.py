@@ -42,10 +42,14 @@ def match_(frame: Frame, node: ast.Match, block: Body) -> None:
     for case in node.cases:
         with frame.block() as before:
             asked = _asked(frame, node, case, subject)
-        frame.bound = asked.when_true
-        arms.append(Arm(tuple(before), asked.expr, block(frame, case.body), case))
-        after &= frame.bound
+        # What can never come is dropped before its types are looked at.
+        if asked.constant is not False:
+            frame.bound = asked.when_true
+            arms.append(Arm(tuple(before), asked.expr, block(frame, case.body), case))
+            after &= frame.bound
         frame.bound = asked.when_false
+        if asked.constant:
+            break
     frame.bound &= after
     rest: tuple[ir.Stmt, ...] = ()
     for arm in reversed(arms):
@@ -61,8 +65,10 @@ def _asked(frame: Frame, node: ast.Match, case: ast.match_case, subject: Value) 
     """Whether a case is taken. Its captures are assigned before its guard is asked, as the guard may read them."""
     before = frame.bound
     asked = _matches(frame, case.pattern, subject, node.subject)
-    captures = _captures(frame, case.pattern, subject, node.subject)
     matched = _test(asked, before)
+    if matched.constant is False:
+        return matched
+    captures = _captures(frame, case.pattern, subject, node.subject)
     if case.guard is None and not captures:
         return matched
     with frame.block() as assignments:
@@ -94,8 +100,6 @@ def _kept_test(
     if matched is None or asked is None:
         return Test(None, bound.when_true, bound.when_false)
     if isinstance(matched, ir.Const):
-        if not matched.value:
-            return Test(matched, ALL, bound.when_false)
         for statement in assignments:
             frame.emit(statement)
         return Test(asked, bound.when_true, bound.when_false)

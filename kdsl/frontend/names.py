@@ -7,54 +7,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
+from kdsl.frontend.bindings import Binding, Branch, How
+from kdsl.frontend.branches import case_branches, with_branches
 from kdsl.source import FunctionNode
 
 RETURN = "return"
 """The name under which a function's results are inferred; Python allows no variable of that name."""
-
-
-class How(Enum):
-    """What binds a name."""
-
-    ASSIGN = "assignment"
-    AUGMENTED = "augmented assignment"
-    FOR = "for"
-    WALRUS = "walrus"
-    FUNCTION = "def"
-    RETURN = "return"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Binding:
-    """One place that binds a name to (the part at ``path`` of) the value of an expression.
-
-    ``loops`` are the enclosing ``for`` statements that may be over tuples, outermost first. ``reads`` names what the
-    value, and whether the place is reached at all, depend on.
-    """
-
-    name: str
-    how: How
-    target: ast.expr | ast.stmt
-    value: ast.expr | None
-    path: tuple[int, ...]
-    statement: ast.stmt
-    loops: tuple[ast.For, ...]
-    reads: frozenset[str]
-    branch: Branch | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Branch:
-    """One arm of an ``if`` inside of another's, or of nothing. Where ``test`` is known, the other arm is dropped."""
-
-    outer: Branch | None
-    test: ast.expr
-    reads: frozenset[str]
-    is_true: bool
 
 
 @dataclass(slots=True)
@@ -92,7 +53,7 @@ class Scope:
         self.loads = walk.found.loads
         self.refused = walk.found.refused
         names = {p.arg for p in self.parameters}
-        self.bindings = _with_branches(self.bindings, names)
+        self.bindings = with_branches(self.bindings, names)
         # A bit for each variable, for definite assignment.
         self.bits: dict[str, int] = {n: 1 << i for i, n in enumerate({**dict.fromkeys(names), **self.bindings})}
         self.copied: frozenset[str] = frozenset(
@@ -179,6 +140,8 @@ class _Walk:
             if isinstance(statement, ast.If):
                 reads = frozenset(_loads(_walk(statement.test)))
                 arms = [Branch(self.branch, statement.test, reads, is_true) for is_true in (True, False)]
+            elif isinstance(statement, ast.Match):
+                arms = list(case_branches(statement, self.branch, lambda test: frozenset(_loads(_walk(test)))))
             for (block, inner), branch in reversed([*zip(blocks, arms, strict=True)]):
                 pending += [(s, inner, branch) for s in reversed(block)]
 
@@ -314,51 +277,6 @@ class _Walk:
                 inner = frozenset(_loads(_walk(node.value)))
                 self.bind(node.target.id, How.WALRUS, node.target, node.value, (), statement, loops, inner)
         return reads
-
-
-def _with_branches(bindings: dict[str, list[Binding]], parameters: set[str]) -> dict[str, list[Binding]]:
-    """The bindings with those branches alone whose tests may be known while a function is compiled: of constants."""
-    known: dict[Branch, Branch | None] = {}
-    reads: dict[Branch | None, frozenset[str]] = {None: frozenset()}
-
-    def reduced(branch: Branch | None) -> Branch | None:
-        chain: list[Branch] = []
-        while branch is not None and branch not in known:
-            chain.append(branch)
-            branch = branch.outer
-        result = known[branch] if branch is not None else None
-        for one in reversed(chain):
-            if _may_be_constant(one, bindings, parameters):
-                outer, result = result, replace(one, outer=result)
-                reads[result] = reads[outer] | one.reads
-            known[one] = result
-        return result
-
-    found: dict[str, list[Binding]] = {}
-    for name, places in bindings.items():
-        branches = [reduced(b.branch) for b in places]
-        found[name] = [
-            replace(b, branch=branch, reads=b.reads | reads[branch]) for b, branch in zip(places, branches, strict=True)
-        ]
-    return found
-
-
-# What may be called in a test that is known while a function is compiled.
-FOLDING = frozenset({"len", "min", "max", "abs", "sum", "any", "all"})
-
-
-def _may_be_constant(branch: Branch, bindings: dict[str, list[Binding]], parameters: set[str]) -> bool:
-    for name in branch.reads:
-        places = bindings.get(name, [])
-        if name in parameters and places:
-            return False
-        if len(places) > 1 and not all(b.how is How.FOR for b in places):
-            return False
-    return all(
-        isinstance(node.func, ast.Name) and node.func.id in FOLDING
-        for node in _walk(branch.test)
-        if isinstance(node, ast.Call)
-    )
 
 
 def is_range(iterable: ast.expr | None) -> bool:

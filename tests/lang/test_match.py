@@ -7,8 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
-from kdsl import Array, f32, grid, i32, kernel
+from kdsl import Array, CompileError, Constexpr, f32, grid, i32, kernel
 
 
 class Shape(enum.IntEnum):
@@ -187,3 +188,41 @@ def test_a_constant_subject(device: Any):
     out = np.zeros(3, np.int32)
     k[1, 1](out)
     assert list(out) == [25, 15, 5]
+
+
+def test_cases_are_typed_apart(device: Any):
+    def written(mode, x, n):
+        match mode:
+            case Shape.SQUARE:
+                value = x[0]
+            case Shape.DISC | Shape.LINE if n > 100:
+                value = n * 3
+            case Shape.DISC | Shape.LINE:
+                value = n * 2
+            case _:
+                value = undefined  # noqa: F821
+        return value
+
+    @kernel
+    def k(out: Array[f32, 1], x: Array[f32, 1], n: i32, mode: Constexpr[int]):
+        out[0] = written(Shape.SQUARE, x, n)
+        out[1] = f32(written(Shape.LINE, x, i32(7)))
+        match mode:
+            case 1:
+                half = n // 2
+                out[2] = half
+            case 2 as m:
+                half = x[0] / m
+                out[2] = half
+            case other if other > 5:
+                out[2] = other
+            case _:
+                out[2] = x.no_such_attribute
+
+    x = np.array([1.5], np.float32)
+    out = np.zeros(3, np.float32)
+    for mode, expected in ((1, 3), (2, 0.75), (9, 9)):
+        k[1, 1](out, x, 7, mode)
+        assert list(out) == [1.5, 14, expected]
+    with pytest.raises(CompileError, match="no_such_attribute"):
+        k[1, 1](out, x, 7, 4)
