@@ -12,11 +12,11 @@ from typing import Any
 from llvmlite import ir as llvm
 from llvmlite.ir import instructions
 
-from kdsl.codegen.atomics_ptx import ordered
+from kdsl.codegen.atomics_ptx import ordered, swap_16_bits
 from kdsl.codegen.context import Context
 from kdsl.codegen.types import llvm_type
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import ScalarType, Space
+from kdsl.lang.types import BF16, ScalarType, Space
 from kdsl.source import Span
 
 _DIRECT: dict[ir.AtomicOp, str] = {
@@ -27,6 +27,8 @@ _DIRECT: dict[ir.AtomicOp, str] = {
     ir.AtomicOp.INC: "uinc_wrap",
     ir.AtomicOp.DEC: "udec_wrap",
 }
+# PTX ISA 9.0, 9.7.13.15: atom.add of bf16.
+_FIRST_WITH_BF16 = 90
 # What a compare-and-swap that does not swap orders: it is a load then.
 _FAILURE = {
     ir.Order.RELAXED: "monotonic",
@@ -48,6 +50,9 @@ def emit_atomic(context: Context, node: ir.Atomic, address: llvm.Value, operands
     if is_own and (node.op is ir.AtomicOp.CAS or is_extreme):
         return _alone(context, node, address, operands)
     is_plain = node.ordering == ir.RELAXED or is_own
+    if t == BF16 and node.op is not ir.AtomicOp.CAS and not is_own and context.target.sm < _FIRST_WITH_BF16:
+        add = builder.fadd if node.op is ir.AtomicOp.ADD else builder.fsub
+        return _loop(context, node, address, lambda old: add(old, operands[0]))
     if not is_plain and node.op is not ir.AtomicOp.CAS and not is_extreme:
         return ordered(context, node, address, operands[0])
     match node.op:
@@ -104,9 +109,21 @@ def _compare_and_swap(
     context: Context, node: ir.Atomic, address: llvm.Value, expected: llvm.Value, new: llvm.Value
 ) -> llvm.Value:
     builder, t = context.builder, node.type
-    values = _bits(builder, t, expected), _bits(builder, t, new)
-    pair = builder.cmpxchg(address, *values, _llvm(node.ordering), _FAILURE[node.ordering.order])
-    return _value(builder, t, builder.extract_value(pair, 0))
+    seen, _ = _swap(context, node, address, _bits(builder, t, expected), _bits(builder, t, new))
+    return _value(builder, t, seen)
+
+
+def _swap(
+    context: Context, node: ir.Atomic, address: llvm.Value, expected: llvm.Value, new: llvm.Value
+) -> tuple[llvm.Value, llvm.Value]:
+    """The bits that were there, and whether they were the expected ones and have been replaced."""
+    builder = context.builder
+    if node.type.bits == 16:
+        # LLVM would swap 32 bits, and with them what lies beside it.
+        seen = swap_16_bits(context, node.ordering, address, expected, new)
+        return seen, builder.icmp_unsigned("==", seen, expected)
+    pair = builder.cmpxchg(address, expected, new, _llvm(node.ordering), _FAILURE[node.ordering.order])
+    return builder.extract_value(pair, 0), builder.extract_value(pair, 1)
 
 
 def _alone(context: Context, node: ir.Atomic, address: llvm.Value, operands: Sequence[llvm.Value]) -> llvm.Value:
@@ -150,8 +167,7 @@ def _loop(context: Context, node: ir.Atomic, address: llvm.Value, update: Callab
         builder.branch(swap)
 
     builder.position_at_end(swap)
-    pair = builder.cmpxchg(address, old, new, _llvm(ordering), _FAILURE[ordering.order])
-    seen, swapped = builder.extract_value(pair, 0), builder.extract_value(pair, 1)
+    seen, swapped = _swap(context, node, address, old, new)
     builder.cbranch(swapped, done, body)
 
     old.add_incoming(first, before)

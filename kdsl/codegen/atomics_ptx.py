@@ -7,7 +7,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from kdsl.codegen.context import Context
-from kdsl.codegen.types import I32, I64
+from kdsl.codegen.types import I16, I32, I64, llvm_type
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import ScalarType, Space
 
@@ -25,17 +25,38 @@ def ordered(context: Context, node: ir.Atomic, address: llvm.Value, operand: llv
     """``atom.order.scope.space.op.type``; LLVM moves no access to memory across it."""
     builder, t = context.builder, node.type
     operation, operand = _operation(builder, node, operand)
-    scope, order = SCOPES[node.ordering.scope], node.ordering.order.name.lower()
+    if t.bits == 16:
+        operand = builder.bitcast(operand, I16)
+    old = _atom(builder, node.ordering, operation, register_of(t), address, [operand])
+    return builder.bitcast(old, llvm_type(t)) if t.bits == 16 else old
+
+
+def swap_16_bits(
+    context: Context, ordering: ir.Ordering, address: llvm.Value, expected: llvm.Value, new: llvm.Value
+) -> Any:
+    """``atom.cas.b16``; gives the bits that were there."""
+    return _atom(context.builder, ordering, "cas.b16", "h", address, [expected, new])
+
+
+def _atom(
+    builder: llvm.IRBuilder,
+    ordering: ir.Ordering,
+    operation: str,
+    register: str,
+    address: llvm.Value,
+    operands: list[llvm.Value],
+) -> Any:
+    scope, order = SCOPES[ordering.scope], ordering.order.name.lower()
     lines = ""
-    if node.ordering.order is ir.Order.SEQ_CST:
+    if ordering.order is ir.Order.SEQ_CST:
         # As CUDA's own library does it: the fence orders what came before, and the acquire what comes after.
         lines, order = f"fence.sc.{scope};\n\t", "acquire"
-    lines += f"atom.{order}.{scope}{SPACES[Space(address.type.addrspace)]}.{operation} $0, [$1], $2;"
-    register = register_of(t)
+    places = ", ".join(f"${2 + i}" for i in range(len(operands)))
+    lines += f"atom.{order}.{scope}{SPACES[Space(address.type.addrspace)]}.{operation} $0, [$1], {places};"
     where = address_register(builder, address)
-    signature = llvm.FunctionType(operand.type, [where.type, operand.type])
-    constraint = f"={register},{'r' if where.type == I32 else 'l'},{register},~{{memory}}"
-    return builder.asm(signature, lines, constraint, [where, operand], side_effect=True)
+    signature = llvm.FunctionType(operands[0].type, [where.type, *(o.type for o in operands)])
+    constraint = ",".join([f"={register}", "r" if where.type == I32 else "l", *[register] * len(operands), "~{memory}"])
+    return builder.asm(signature, lines, constraint, [where, *operands], side_effect=True)
 
 
 def _operation(builder: llvm.IRBuilder, node: ir.Atomic, operand: llvm.Value) -> tuple[str, llvm.Value]:
@@ -56,8 +77,10 @@ def _operation(builder: llvm.IRBuilder, node: ir.Atomic, operand: llvm.Value) ->
 
 
 def _added(t: ScalarType) -> str:
+    if t.is_float:
+        return f"noftz.{t}" if t.bits == 16 else t.name
     # PTX has no add.s64; the bits of a sum are the same.
-    return t.name if t.is_float else f"u{t.bits}"
+    return f"u{t.bits}"
 
 
 def register_of(t: ScalarType) -> str:

@@ -20,12 +20,12 @@ from kdsl.lang.types import BF16, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32
 
 INTS = (I32, U32, I64, U64)
 TYPES: dict[AtomicOp, tuple[ScalarType, ...]] = {
-    AtomicOp.ADD: (*INTS, F32, F64),
-    AtomicOp.SUB: (*INTS, F32, F64),
+    AtomicOp.ADD: (*INTS, F16, BF16, F32, F64),
+    AtomicOp.SUB: (*INTS, F16, BF16, F32, F64),
     AtomicOp.MIN: (*INTS, F32, F64),
     AtomicOp.MAX: (*INTS, F32, F64),
     AtomicOp.EXCH: (*INTS, F32, F64),
-    AtomicOp.CAS: (*INTS, F32, F64),
+    AtomicOp.CAS: (I16, U16, *INTS, F16, BF16, F32, F64),
     AtomicOp.AND: INTS,
     AtomicOp.OR: INTS,
     AtomicOp.XOR: INTS,

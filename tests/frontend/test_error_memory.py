@@ -175,7 +175,7 @@ def test_atomics_and_bitcasts():
         atomic.add(x, 0, d)  # error: this is f64, but atomic.add() takes f32 # hint: cast it: f32(d)
         atomic.and_(x, 0, 1)  # error: atomic.and_() takes elements of i32, u32, i64, u64, and these are f32
         atomic.inc(c, 0, 1)  # error: atomic.inc() takes elements of u32, and these are i32
-        atomic.add(h, 0, 1)  # error: atomic.add() takes elements of i32, u32, i64, u64, f32, f64, and these are f16
+        atomic.min(h, 0, 1)  # error: atomic.min() takes elements of i32, u32, i64, u64, f32, f64, and these are f16
         atomic.add(n, 0, 1)  # error: i32 cannot be indexed
         atomic.add(c, 0, 1, "relaxed")  # error: atomic.add() takes 3 arguments (array, index, value), and this gives 4
         atomic.add(c, 0, 1, order="seq")  # error: `order` of atomic.add() takes 'relaxed' or 'acquire' or 'release' or

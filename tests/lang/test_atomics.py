@@ -20,6 +20,8 @@ from .device import compile_one
 
 INTEGERS = (t.I32, t.U32, t.I64, t.U64)
 FLOATS = (t.F32, t.F64)
+SMALL_FLOATS = (t.F16, t.BF16)
+SMALL = (t.I16, t.U16, *SMALL_FLOATS)
 INTEGER_ONLY = (ir.AtomicOp.AND, ir.AtomicOp.OR, ir.AtomicOp.XOR)
 WRAPPING = (ir.AtomicOp.INC, ir.AtomicOp.DEC)
 CASES = [
@@ -29,6 +31,8 @@ CASES = [
     if type_ in INTEGERS or op not in INTEGER_ONLY
     if type_ == t.U32 or op not in WRAPPING
 ]
+CASES += [(op, type_) for op in (ir.AtomicOp.ADD, ir.AtomicOp.SUB) for type_ in SMALL_FLOATS]
+CASES += [(ir.AtomicOp.CAS, type_) for type_ in SMALL]
 
 
 ORDERINGS = (
@@ -62,15 +66,16 @@ def run(
     a: np.ndarray,
     b: np.ndarray,
     ordering: ir.Ordering = ir.RELAXED,
+    arch: str | None = None,
 ) -> np.ndarray:
     """The old values; ``memory`` is changed."""
-    type_ = next(s for s in (*INTEGERS, *FLOATS) if s.numpy == memory.dtype)
+    type_ = next(s for s in (*INTEGERS, *FLOATS, *SMALL) if s.numpy == memory.dtype)
     out = np.zeros_like(a)
     arrays = [out, memory, np.array(index, np.int32), a, b]
     addresses = [device.alloc(array.nbytes) for array in arrays]
     for address, array in zip(addresses, arrays, strict=True):
         device.write(address, memoryview(array.view(np.uint8)))
-    function = compile_one(device, kernel(op, type_, ordering))
+    function = compile_one(device, kernel(op, type_, ordering), arch)
     device.launch(function, Launch((1, 1, 1), (len(a), 1, 1)), struct.pack("<5Q", *addresses))
     device.synchronize()
     for address, array in zip(addresses[:2], (out, memory), strict=True):
@@ -142,6 +147,19 @@ def test_sums_of_colliding_threads_are_whole(type_: t.ScalarType, backend: Backe
     # In whatever order they came, each saw the sum of those before it.
     order = np.argsort(out)
     assert out[order].tolist() == (100 + np.cumsum(a[order]) - a[order]).tolist()
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+@pytest.mark.parametrize("ordering", ORDERINGS, ids=lambda o: o.order.name.lower())
+@pytest.mark.parametrize("type_", SMALL_FLOATS, ids=str)
+def test_sums_of_16_bits_on_every_architecture(
+    type_: t.ScalarType, ordering: ir.Ordering, arch: str, backend: Backend
+) -> None:
+    """bf16 by compare-and-swap before sm_90; all sums are exact. The neighbours stay as they are."""
+    memory = np.array([7, 0, 8, 9], type_.numpy)
+    a = (np.arange(64) % 4).astype(type_.numpy)
+    run(backend, ir.AtomicOp.ADD, memory, [1] * 64, a, a, ordering, arch)
+    assert memory.astype(np.float32).tolist() == [7, 96, 8, 9]
 
 
 @pytest.mark.parametrize("type_", FLOATS, ids=str)

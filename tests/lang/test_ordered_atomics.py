@@ -14,10 +14,13 @@ from kdsl import (
     Ptr,
     Target,
     atomic,
+    bf16,
     block_idx,
+    f16,
     f32,
     f64,
     grid,
+    i16,
     i32,
     kernel,
     local,
@@ -70,6 +73,32 @@ def operations(x: Ptr[u32], i: Ptr[i32], n: Ptr[u64], f: Ptr[f32], d: Ptr[f64]):
     atomic.exch(f, 0, 1, order="acq_rel")
     atomic.inc(x, 0, 1, order="acq_rel")
     atomic.dec(x, 0, 1, order="acq_rel")
+
+
+@kernel
+def small(h: Ptr[f16], b: Ptr[bf16], n: Ptr[i16]):
+    s = shared.array(2, f16)
+    atomic.add(h, 0, 1)
+    atomic.sub(h, 0, 1, order="acq_rel", scope="block")
+    atomic.add(b, 0, 1, order="release")
+    atomic.cas(n, 0, 1, 2)
+    atomic.cas(b, 0, 1, 2, order="seq_cst", scope="system")
+    atomic.add(s, 1, 1, order="acquire")
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_120"])
+def test_ptx_of_16_bits(arch: str) -> None:
+    sums_bf16 = arch not in ("sm_75", "sm_80")
+    assert accesses(small, arch) == [
+        "atom.global.add.noftz.f16",
+        "atom.acq_rel.cta.global.add.noftz.f16",
+        *(() if sums_bf16 else ("ld.relaxed.gpu.global.b16",)),
+        "atom.release.gpu.global.add.noftz.bf16" if sums_bf16 else "atom.release.gpu.global.cas.b16",
+        "atom.relaxed.gpu.global.cas.b16",
+        "fence.sc.sys",
+        "atom.acquire.sys.global.cas.b16",
+        "atom.acquire.gpu.shared.add.noftz.f16",
+    ]
 
 
 @kernel

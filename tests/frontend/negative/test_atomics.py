@@ -91,10 +91,10 @@ def test_element_types():
         atomic.xor(a, (0, 0), 1)  # error: atomic.xor() takes elements of i32, u32, i64, u64, and these are f32
         atomic.inc(y, 0, 1)  # error: atomic.inc() takes elements of u32, and these are i32
         atomic.dec(x, 0, 1)  # error: atomic.dec() takes elements of u32, and these are f32
-        atomic.add(shared.array(4, u8), 0, 1)  # error: atomic.add() takes elements of i32, u32, i64, u64, f32, f64, and
-        #   these are u8
-        atomic.add(shared.array(4, i16), 0, 1)  # error: atomic.add() takes elements of i32, u32, i64, u64, f32, f64,
-        #   and these are i16
+        atomic.add(shared.array(4, u8), 0, 1)  # error: atomic.add() takes elements of i32, u32, i64, u64, f16, bf16,
+        #   f32, f64, and these are u8
+        atomic.add(shared.array(4, i16), 0, 1)  # error: atomic.add() takes elements of i32, u32, i64, u64, f16, bf16,
+        #   f32, f64, and these are i16
 
     check_errors(k)
 
