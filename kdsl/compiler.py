@@ -190,7 +190,7 @@ class Kernel(Generic[P]):
     def _known_types(self) -> tuple[Type, ...] | None:
         try:
             return from_signature(self.name, self.parameters, self.defaults, None)
-        except TypeError:
+        except (TypeError, ValueError):
             return None
 
     def __getitem__(self, configuration: Any) -> Callable[..., None]:

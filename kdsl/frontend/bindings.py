@@ -39,7 +39,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Branch:
-    """An arm of an ``if`` or ``match``, inside of ``outer`` or of none; where ``test`` is known, the other is dropped."""
+    """An arm of an ``if`` or ``match``, inside of ``outer`` or none; where ``test`` is known, the other is dropped."""
 
     outer: Branch | None
     test: ast.expr

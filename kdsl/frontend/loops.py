@@ -11,7 +11,7 @@ from kdsl.frontend.frame import ALL, Frame, Loop, describe_object
 from kdsl.frontend.logic import test
 from kdsl.frontend.meet import converted
 from kdsl.frontend.memory import constant_int, elements
-from kdsl.frontend.names import range_call
+from kdsl.frontend.names import is_range, range_call
 from kdsl.frontend.values import (
     POISON,
     Lattice,
@@ -52,9 +52,13 @@ def while_(frame: Frame, node: ast.While, block: Body) -> None:
 
 def for_(frame: Frame, node: ast.For, block: Body) -> None:
     value = frame.value(node.iter)
-    if isinstance(value, Range):
+    if isinstance(value, Range) and is_range(node.iter):
         _for_range(frame, node, value, block)
         return
+    if isinstance(value, Range):
+        # What a loop's variables are is decided by how it is written, before any name is looked up.
+        hint = "for i in range(n): ..., also in enumerate() and reversed()"
+        value = frame.error(node.iter, "a `for` over a range names range() itself", hint)
     parts = elements(frame, kept(frame, value, node.iter), node.iter)
     if parts is None:
         if not isinstance(value, Poison):

@@ -7,6 +7,9 @@ from kdsl import Array, Ptr, f32, i32, kernel
 from ..harness import check_errors
 
 
+RANGE, ENUMERATE = range, enumerate
+
+
 def pair(p):
     return p[0], p[1]
 
@@ -66,6 +69,20 @@ def test_variables():
             x[q[0]] = q[1]
         for m, p, q in zip((1, 2), (3, 4)):  # error: 2 values are unpacked to 3 names
             pass
+
+    check_errors(k)
+
+
+def test_other_names():
+    @kernel
+    def k(x: Ptr[f32], n: i32):
+        for _ in RANGE(n):  # error: a `for` over a range names range() itself
+            #   # hint: for i in range(n): ..., also in enumerate() and reversed()
+            x[0] = 1
+        for i, j in ENUMERATE(range(n)):  # error: a `for` over a range names range() itself
+            x[i] = j
+        for i, j in ENUMERATE((1, 2)):
+            x[i] = j
 
     check_errors(k)
 
