@@ -52,6 +52,8 @@ def test(frame: Frame, node: ast.expr) -> Test:
         case ast.BoolOp(op=op, values=values):
             result = test(frame, values[0])
             for value in values[1:]:
+                if result.constant is isinstance(op, ast.Or):
+                    break  # what is never evaluated is dropped before its types are looked at
                 result = (
                     _and(frame, result, value, node) if isinstance(op, ast.And) else _or(frame, result, value, node)
                 )

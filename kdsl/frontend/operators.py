@@ -64,7 +64,10 @@ FOLDED: dict[BinaryOp, Callable[[int, int], int]] = {
     BinaryOp.XOR: operator.xor,
     BinaryOp.MIN: min,
     BinaryOp.MAX: max,
+    BinaryOp.FLOORDIV: operator.floordiv,
+    BinaryOp.MOD: operator.mod,
 }
+DIVISIONS = frozenset({BinaryOp.FLOORDIV, BinaryOp.MOD})
 
 
 def binary(
@@ -174,7 +177,8 @@ def _built(
     if a is None or b is None:
         return POISON
     span = frame.span(node)
-    if isinstance(a, ir.Const) and isinstance(b, ir.Const) and type.is_int and op in FOLDED:
+    is_folded = type.is_int and op in FOLDED
+    if is_folded and isinstance(a, ir.Const) and isinstance(b, ir.Const) and (b.value or op not in DIVISIONS):
         return Runtime(ir.Const(convert.wrapped(FOLDED[op](int(a.value), int(b.value)), type), type, span))
     return Runtime(ir.Binary(op, a, b, type, span))
 
@@ -290,4 +294,6 @@ def compare(
     x, y = scalar_as(frame, left, type, operands[0]), scalar_as(frame, right, type, operands[1])
     if x is None or y is None:
         return POISON
+    if isinstance(x, ir.Const) and isinstance(y, ir.Const):
+        return frame.const(weak.COMPARE[op](x.value, y.value), boolean, node)
     return Runtime(ir.Compare(op, x, y, boolean, frame.span(node)))

@@ -157,3 +157,21 @@ def test_branches_are_typed_apart(device: Any):
     x = np.zeros(5, np.float32)
     k[1, 1](x, 3)
     assert list(x) == [4.5, 6, 7, 3, 7]
+
+
+def test_values_with_a_type_are_constants_too(device: Any):
+    @kernel
+    def k(out: Ptr[i32], n: Constexpr[i32], scale: Constexpr[f32]):
+        tile = shared.array(n // 2 + n % 2, i32)
+        tile[0] = n
+        if n > 4 and scale < 0.5:
+            out[0] = tile[0]
+        elif n <= 4 or out.no_such_attribute:
+            out[0] = -tile[0]
+
+    out = np.zeros(1, np.int32)
+    for n, scale, expected in ((7, 0.25, 7), (4, 0.25, -4), (3, 2.0, -3)):
+        k[1, 1](out, n, scale)
+        assert out[0] == expected
+    with pytest.raises(kdsl.CompileError, match="no_such_attribute"):
+        k[1, 1](out, 7, 2.0)
