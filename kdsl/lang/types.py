@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from types import FunctionType
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, overload
 
 import numpy as np
@@ -146,6 +147,23 @@ class VoidType:
     __repr__ = __str__
 
 
+def _function_key(function: Any) -> object:
+    """The same for functions that do the same: a lambda that is made anew for each launch is compiled once.
+
+    Ids stay good: a compiled kernel holds its function, and every object that it read of what the function captured.
+    """
+    if not isinstance(function, FunctionType):
+        return id(function)
+    try:
+        captured = [cell.cell_contents for cell in function.__closure__ or ()]
+    except ValueError:  # a variable that is still unbound
+        return id(function)
+    held = [*captured, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    numbers = (bool, int, float)
+    keys = tuple((type(v), repr(v)) if type(v) in numbers else (type(v), id(v)) for v in held)
+    return function.__code__, id(function.__globals__), keys
+
+
 @dataclass(frozen=True)
 class ConstexprType:
     """A parameter whose value is known while the kernel is compiled, and which a launch therefore does not pass.
@@ -161,7 +179,7 @@ class ConstexprType:
 
     def bound(self, value: Any) -> ConstexprType:
         """The type with a value."""
-        key = repr(value) if self.element is not None else value
+        key = repr(value) if self.element is not None else _function_key(value)
         return ConstexprType(self.element, self.is_literal, value, key)
 
     def __str__(self) -> str:

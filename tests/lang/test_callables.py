@@ -69,6 +69,22 @@ def test_one_specialisation_for_each_function():
     assert len(k._specializations) == 2
 
 
+def test_a_lambda_made_anew_is_compiled_once():
+    @kernel
+    def k(out, f):
+        out[0] = f(3)
+
+    out = np.zeros(1, np.float32)
+    for factor in (2.5, 2.5, 1000, 1000, 1000.0):
+        k[1, 1](out, lambda v, by=0: v * factor + by)
+        assert out[0] == 3 * factor
+    assert len(k._specializations) == 3
+    for offset in (1, 2, 1):
+        k[1, 1](out, lambda v, by=offset: v + by)
+        assert out[0] == 3 + offset
+    assert len(k._specializations) == 5
+
+
 def test_without_a_launch():
     @kernel
     def k(out: Ptr[i32], f: Callable[[int], int], n: i32):
