@@ -11,6 +11,7 @@ frontend    Python's syntax tree to the typed tree
 ir          the typed tree
 codegen     the typed tree to LLVM IR, PTX and SASS; the only part that imports llvmlite
 target      the architectures, and what each of them has
+ptx_lines   from a line of PTX back to the Python line
 emulator    runs PTX text without a GPU
 runtime     the CUDA driver, arrays in device memory, streams, launching
 backend     what a place that runs kernels offers: the driver and the emulator are two
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
         warp_id,
         warp_size,
     )
+    from kdsl.lang.inline import asm
     from kdsl.lang.math import brev, byte_perm, clz, fast, ffs, fma, hadd, mul24, mul_hi, popc, rhadd, rsqrt, sad
     from kdsl.lang.memory import constant, load, local, prefetch, shared, store
     from kdsl.lang.special import brkpt, clock, clock64, globaltimer, nanosleep, sm_id, trap
@@ -136,6 +138,7 @@ _MODULES = {
     ),
     "kdsl.lang.special": "brkpt clock clock64 globaltimer nanosleep sm_id trap",
     "kdsl.lang.memory": "shared local constant load store prefetch",
+    "kdsl.lang.inline": "asm",
     "kdsl.lang.static": "static_assert static_range",
     "kdsl.lang.casts": "bitcast",
     "kdsl.lang.math": "fast fma rsqrt brev byte_perm clz ffs hadd mul24 mul_hi popc rhadd sad",
@@ -198,6 +201,7 @@ __all__ = [
     "active_mask",
     "all_sync",
     "any_sync",
+    "asm",
     "atomic",
     "ballot_sync",
     "barrier",

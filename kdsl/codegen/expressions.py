@@ -14,6 +14,7 @@ from kdsl.codegen.caching import cached_load
 from kdsl.codegen.context import Context
 from kdsl.codegen.conversions import cast, rebind_half
 from kdsl.codegen.debug_info import Locations
+from kdsl.codegen.inline_ptx import emit_inline_ptx
 from kdsl.codegen.intrinsics import emit_intrinsic
 from kdsl.codegen.power import PRODUCTS
 from kdsl.codegen.ranges import Interval, Ranges, is_grid_index, is_grid_product
@@ -114,6 +115,8 @@ class Expressions:
             case ir.Atomic():
                 address, values = self.value(e.address), [self.value(o) for o in e.operands]
                 return self._at(e, emit_atomic, self.context, e, address, values)
+            case ir.InlinePtx():
+                return self._at(e, emit_inline_ptx, self.context, e, [self.value(o) for o in e.operands])
             case _:
                 assert_never(e)
 

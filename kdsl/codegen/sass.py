@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from kdsl.ptx_lines import with_python_places
 from kdsl.target import Target
 
 INSTALL: dict[str, str] = {
@@ -63,11 +64,17 @@ def find_tool(name: str, environment: Mapping[str, str] | None = None) -> Path |
 
 
 def assemble(ptx: str, target: Target) -> Assembled:
-    """Machine code by ptxas, with Python's lines in it. Raises ToolMissing, or AssemblyError with ptxas's words."""
+    """Machine code by ptxas, with Python's lines in it. Raises ToolMissing, or AssemblyError.
+
+    The error has ptxas's words, and before each the Python line that the PTX line was made from.
+    """
     with tempfile.TemporaryDirectory(prefix="kdsl-") as directory:
         Path(directory, "kernel.ptx").write_text(ptx, encoding="ascii")
         arguments = [f"-arch={target.name}", "-lineinfo", "-v", "kernel.ptx", "-o", "kernel.cubin"]
-        report = _run("ptxas", arguments, directory)
+        try:
+            report = _run("ptxas", arguments, directory)
+        except AssemblyError as error:
+            raise AssemblyError(with_python_places(str(error), ptx)) from None
         return Assembled(Path(directory, "kernel.cubin").read_bytes(), parse_report(report))
 
 

@@ -32,6 +32,8 @@ def operands(node: ir.Expr) -> tuple[ir.Expr, ...]:
             return node.elements
         case ir.Atomic():
             return (node.address, *node.operands)
+        case ir.InlinePtx():
+            return node.operands
         case _:
             return ()
 

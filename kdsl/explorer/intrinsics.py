@@ -25,6 +25,7 @@ SECTIONS = {
     "Atomics": "atomic",
     "Shared and local arrays": "memory",
     "Casts": "casts",
+    "Inline PTX": "inline",
     "Compile time": "static",
     "Bits and small products": "bits",
     "Integers": "math.integer",

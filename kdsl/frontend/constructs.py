@@ -9,13 +9,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from kdsl.frontend import arrays, atomics, builtin, caching, casts, printing, tuples
+from kdsl.frontend import arrays, atomics, builtin, caching, casts, inline, printing, tuples
 from kdsl.frontend.barriers import named_barrier
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import Value
 from kdsl.ir.nodes import AtomicOp, UnaryOp
 from kdsl.lang import atomic
 from kdsl.lang.casts import bitcast
+from kdsl.lang.inline import asm
 from kdsl.lang.memory import constant, load, local, prefetch, shared, store
 from kdsl.lang.static import static_assert, static_range
 from kdsl.lang.synchronization import barrier, barrier_arrive
@@ -67,6 +68,7 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (load, caching.load),
         (store, caching.store),
         (prefetch, caching.prefetch),
+        (asm, inline.asm),
         (static_range, builtin.static_range),
         (static_assert, builtin.static_assert),
     ]

@@ -111,6 +111,7 @@ NOT_CHILDREN = frozenset(
         "message",
     }
     | {"value_type", "index", "axis", "uid", "name"}
+    | {"template", "names", "volatile", "memory", "early"}
 )
 
 

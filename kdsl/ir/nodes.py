@@ -18,7 +18,7 @@ from kdsl.ir.access import Ordering as Ordering
 from kdsl.ir.access import Scope as Scope
 from kdsl.ir.options import Options as Options
 from kdsl.lang.intrinsic import Intrinsic
-from kdsl.lang.types import ArrayType, PointerType, ScalarType, Type
+from kdsl.lang.types import ArrayType, PointerType, ScalarType, TupleType, Type, VoidType
 from kdsl.source import Span
 
 
@@ -288,6 +288,35 @@ class Atomic:
     ordering: Ordering = RELAXED
 
 
+@dataclass(frozen=True, slots=True)
+class InlinePtx:
+    """Instructions written in PTX. ``template`` is their text, with a number for each result, then each operand.
+
+    Without results ``type`` is VOID, with one it is a scalar type or a tuple of one, with more a tuple of scalars.
+    Operands are scalars and pointers. ``volatile``: not left out, repeated or moved across others. ``memory``: may
+    access any memory. ``early``: a result may be written before every operand was read. ``names`` are the operands'.
+    """
+
+    template: tuple[str | int, ...]
+    operands: tuple[Expr, ...]
+    names: tuple[str, ...]
+    type: Type
+    volatile: bool
+    memory: bool
+    early: bool
+    span: Span
+
+    @property
+    def results(self) -> tuple[Type, ...]:
+        match self.type:
+            case VoidType():
+                return ()
+            case TupleType(elements):
+                return elements
+            case _:
+                return (self.type,)
+
+
 Expr = (
     Const
     | Read
@@ -312,6 +341,7 @@ Expr = (
     | Call
     | IntrinsicCall
     | Atomic
+    | InlinePtx
 )
 
 

@@ -8,7 +8,7 @@ from typing import assert_never
 import numpy as np
 
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import F32, VOID, ArrayType
+from kdsl.lang.types import F32, VOID, ArrayType, TupleType
 
 
 def show(module: ir.Module) -> str:
@@ -166,6 +166,8 @@ class _Printer:
                 return f"{function}({', '.join(map(self.expr, arguments))})"
             case ir.IntrinsicCall():
                 return self.intrinsic(e)
+            case ir.InlinePtx():
+                return self.inline_ptx(e)
             case ir.Atomic(op, address, operands, ordering=ordering):
                 taken = ", ".join(map(self.expr, (address, *operands)))
                 return f"atomic.{op.value}({taken}{_named(ordering)})"
@@ -179,6 +181,16 @@ class _Printer:
         bound = f"[{e.bound}]" if e.bound is not None else ""
         return f"{e.intrinsic.name}{bound}({', '.join(arguments)})"
 
+    def inline_ptx(self, e: ir.InlinePtx) -> str:
+        """As it is written, on one line."""
+        results = ("d",) if not isinstance(e.type, TupleType) else tuple(f"d{i}" for i in range(len(e.results)))
+        names = (*results[: len(e.results)], *e.names)
+        text = "".join(f"{{{names[part]}}}" if isinstance(part, int) else braces(part) for part in e.template)
+        given = [f"{name}={self.expr(operand)}" for name, operand in zip(e.names, e.operands, strict=True)]
+        given += [f"out={e.type}"] if e.results else []
+        given += [f"{name}=True" for name in ("volatile", "memory") if getattr(e, name)]
+        return f"asm({', '.join([repr(' '.join(text.split())), *given])})"
+
     def operand(self, e: ir.Expr) -> str:
         """An operand, in parentheses if it is an operation itself."""
         match e:
@@ -190,6 +202,11 @@ class _Printer:
                 return f"({self.expr(e)})"
             case _:
                 return self.expr(e)
+
+
+def braces(text: str) -> str:
+    """PTX as a template has it."""
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _named(ordering: ir.Ordering) -> str:

@@ -114,7 +114,9 @@ class _Verifier:
     def expr(self, e: ir.Expr) -> None:
         for child in _expressions(e):
             self.expr(child)
-        _require(_is_concrete(e.type) or isinstance(e, ir.Call | ir.IntrinsicCall), e, "no concrete type")
+        _require(
+            _is_concrete(e.type) or isinstance(e, ir.Call | ir.IntrinsicCall | ir.InlinePtx), e, "no concrete type"
+        )
         match e:
             case ir.Const(value, type):
                 _require(_holds(value, type), e, f"{value!r} is no {type}")
@@ -149,6 +151,8 @@ class _Verifier:
                 _require(_is_int(offset.type) and type.space is Space.SHARED, e, "no offset into shared memory")
             case ir.ElementAddress() | ir.Load() | ir.Extent() | ir.Atomic():
                 _verify_access(e)
+            case ir.InlinePtx():
+                _verify_inline_ptx(e)
             case _:
                 assert_never(e)
 
@@ -200,6 +204,14 @@ def _verify_access(e: ir.ElementAddress | ir.Load | ir.Extent | ir.Atomic) -> No
             _require(_points_at(address, type), e, "not its address's type")
             _require(len(operands) == (2 if op is ir.AtomicOp.CAS else 1), e, "operands")
             _require(all(o.type == type for o in operands), e, "operands of another type")
+
+
+def _verify_inline_ptx(e: ir.InlinePtx) -> None:
+    used = {part for part in e.template if isinstance(part, int)}
+    _require(used == set(range(len(e.results) + len(e.operands))), e, "other operands than the template's")
+    _require(len(e.names) == len(e.operands), e, "operands without names")
+    _require(all(isinstance(t, ScalarType) for t in e.results), e, "a result that is no scalar")
+    _require(all(isinstance(o.type, ScalarType | PointerType) for o in e.operands), e, "an operand for no register")
 
 
 def _is_access(access: ir.Access | None, orders: tuple[ir.Order, ...], caches: tuple[str, ...]) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kdsl.backend import DeviceError
+from kdsl.ptx_lines import with_python_places
 from kdsl.runtime import driver_errors
 from kdsl.runtime.driver_calls import Calls, error_text
 
@@ -20,6 +21,8 @@ class CudaModule:
 
     library: Any
     log: bytearray
+    ptx: str = ""
+    """The text, if it is PTX."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,12 @@ def load(calls: Calls, image: bytes) -> CudaModule:
     is_binary = image[:4] in (b"\x7fELF", b"\x50\xed\x55\xba")
     # PTX is a C string to the driver.
     code = image if is_binary else image.rstrip(b"\0") + b"\0"
+    ptx = "" if is_binary else image.decode(errors="replace")
     options = [api.CUjit_option.CU_JIT_ERROR_LOG_BUFFER, api.CUjit_option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
     result, library = calls.attempt("cuLibraryLoadData", code, options, [log, LOG_BYTES], len(options), [], [], 0)
     if result:
-        raise _refused(calls, result, log)
-    return CudaModule(library, log)
+        raise _refused(calls, result, log, ptx)
+    return CudaModule(library, log, ptx)
 
 
 def find(calls: Calls, module: CudaModule, name: str) -> CudaFunction:
@@ -52,11 +56,11 @@ def find(calls: Calls, module: CudaModule, name: str) -> CudaFunction:
     if result == driver_errors.NOT_FOUND:
         raise KeyError(f"the module has no kernel {name!r}; it has {', '.join(_names(calls, module)) or 'none'}")
     if result:
-        raise _refused(calls, result, module.log)
+        raise _refused(calls, result, module.log, module.ptx)
     # Why not launch the CUkernel itself? The driver then looks up its function for the current context at each launch.
     result, function = calls.attempt("cuKernelGetFunction", kernel)
     if result:
-        raise _refused(calls, result, module.log)
+        raise _refused(calls, result, module.log, module.ptx)
     return CudaFunction(name, function, module)
 
 
@@ -66,12 +70,12 @@ def _names(calls: Calls, module: CudaModule) -> list[str]:
     return sorted(calls.bare("cuKernelGetName", kernel).decode() for kernel in kernels)
 
 
-def _refused(calls: Calls, code: int, log: bytearray) -> Exception:
+def _refused(calls: Calls, code: int, log: bytearray, ptx: str) -> Exception:
     if code in driver_errors.DEAD_CONTEXT or code == driver_errors.OUT_OF_MEMORY:
         return calls.error(code, "loading a module")
     why = driver_errors.UNREADABLE_IMAGE.get(code)
     text = f"the driver refuses the module{f': {why}' if why else ''} ({error_text(calls.api, code)})"
-    said = _text(log)
+    said = with_python_places(_text(log), ptx)
     return DeviceError(f"{text}\n{said}" if said else text)
 
 

@@ -14,6 +14,7 @@ from kdsl import (
     active_mask,
     all_sync,
     any_sync,
+    asm,
     atomic,
     ballot_sync,
     barrier,
@@ -169,6 +170,13 @@ def timing(x: Ptr[f32], out: Ptr[u64]) -> None:
         trap()
     nanosleep(100)
     out[1] = globaltimer()
+
+
+@kernel
+def inline(x: Ptr[u32], y: Ptr[f32]) -> None:
+    x[0] = asm("add.u32 {d}, {a}, {b};", a=x[1], b=2, out=u32)
+    x[1], y[0] = asm("mov.u32 {d0}, {a}; cvt.rn.f32.u32 {d1}, {a};", a=x[2], out=(u32, f32))
+    asm("membar.gl;", memory=True)
 
 
 @kernel

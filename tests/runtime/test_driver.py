@@ -232,6 +232,19 @@ def test_the_ptx_compilers_log_is_told(gpu: CudaDriver, fake_driver: Any) -> Non
         gpu.load(b"nonsense")
 
 
+def test_the_log_names_the_python_line(gpu: CudaDriver, fake_driver: Any) -> None:
+    real, log = fake_driver.cuLibraryLoadData, b"ptxas application ptx input, line 4; error   : Unknown"
+
+    def load(code: bytes, options: Any, values: Any, *more: Any) -> Any:
+        real(code, options, values, *more)
+        values[0][: len(log)] = log
+        return (fake_driver.CUresult(218), None)
+
+    fake_driver.cuLibraryLoadData = load
+    with pytest.raises(DeviceError, match=r"\nkernels\.py:8: ptxas application ptx input, line 4"):
+        gpu.load(b'.visible .entry k()\n{\n.loc 1 8 5\nbogus;\n}\n.file 1 "kernels.py"')
+
+
 def test_images(gpu: CudaDriver, fake_driver: Any) -> None:
     for image in (b".version 8.0", b".version 8.0\0", b"\x7fELF\0\0"):
         gpu.load(image)
