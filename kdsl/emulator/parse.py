@@ -159,10 +159,22 @@ class Parser(Declarations):
 
     def body(self, function: Function) -> None:
         self.scopes.append({})
+        if len(self.scopes) > 1:
+            self.declare_labels()
         while not self.accept("}"):
             self.statement(function)
         self.scopes.pop()
         self.scope_count += 1
+
+    def declare_labels(self) -> None:
+        """The labels of a block in braces are its own; a branch may come before its label."""
+        depth, position = 1, self.position
+        while depth and self.tokens[position].kind != "end":
+            token, mark, after = (self.tokens[min(position + i, len(self.tokens) - 1)] for i in range(3))
+            depth += {"{": 1, "}": -1}.get(token.text, 0)
+            if depth == 1 and token.kind == "name" and mark.text == ":" and after.kind != "directive":
+                self.scopes[-1][token.text] = Symbol(self.unique(token.text))
+            position += 1
 
     def statement(self, function: Function) -> None:
         token = self.token
@@ -229,7 +241,8 @@ class Parser(Declarations):
         elif self.at(".callprototype") or self.at(".calltargets"):
             self.skip_statement()
         else:
-            function.labels[name] = len(function.instructions)
+            own = self.scopes[-1].get(name)
+            function.labels[own.name if own is not None else name] = len(function.instructions)
 
     def instruction(self, function: Function) -> None:
         first = self.token

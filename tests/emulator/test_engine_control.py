@@ -118,6 +118,18 @@ def test_guards_on_instructions_other_than_branches(run: Run) -> None:
     assert out.tolist() == [0, 99] * 32
 
 
+def test_labels_in_braces_are_their_own(run: Run) -> None:
+    count = "{ NEXT: add.u32 %r10, %r10, 1; setp.lt.u32 %p1, %r10, LIMIT; @%p1 bra NEXT; bra END; trap; END: }"
+    ptx = kernel(
+        "u64 out",
+        LINEAR + "mov.u32 %r10, 0;" + count.replace("LIMIT", "5") + "NEXT: add.u32 %r10, %r10, 100;"
+        "setp.lt.u32 %p1, %r10, 300; @%p1 bra NEXT;" + count.replace("LIMIT", "0")
+        + element("%rd1", "out") + "st.global.u32 [%rd1], %r10; ret;",
+    )  # fmt: skip
+    (out,) = run(ptx, 1, 2, np.zeros(2, np.uint32))
+    assert out.tolist() == [306, 306]
+
+
 def test_scoped_registers_shadow_the_kernel_s_own(run: Run) -> None:
     ptx = kernel(
         "u64 out",

@@ -194,7 +194,7 @@ def test_a_result_has_a_register_of_its_own(device: str) -> None:
 def branches(x: Ptr[u32], n: u32):
     total = u32(0)
     for _ in range(2, unroll=True):
-        # 1 + 2 + ... + n
+        # 1 + 2 + ... + n, twice in one function: volatile ones are not merged
         total += asm(
             """
             {{
@@ -212,11 +212,13 @@ def branches(x: Ptr[u32], n: u32):
             """,
             n=n,
             out=u32,
+            volatile=True,
         )
     x[0] = total
 
 
 def test_registers_and_labels_of_its_own(device: str) -> None:
+    assert kdsl.compile(branches).ptx.count("next:") == 2
     x = np.zeros(1, np.uint32)
     branches[1, 1](x, 10)
     assert x[0] == 110
