@@ -89,6 +89,8 @@ def form_of(words: list[str]) -> Form | str | None:
     if len(types) != needed:
         return None
     if "wide" in modifiers and opcode in ("mul", "mad", "madc"):
+        if not re.fullmatch("[us](16|32)", types[0]):
+            return None
         shape = {"TTT": "WTT", "TTTT": "WTTW"}[shape]
     required, _, optional = shape.partition("/")
     return Form(required + optional, len(required), types)

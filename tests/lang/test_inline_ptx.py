@@ -275,11 +275,12 @@ def test_ptxas_takes_all(arch: str) -> None:
         assert kdsl.compile(moved(t, f"{mnemonic} {{d}}, {{a}};"), target=Target.parse(arch)).cubin
 
 
-def test_what_ptxas_refuses_has_the_python_line() -> None:
+@pytest.mark.parametrize("template", ["add.rz.u32 {d}, {a}, 1;", "mul.wide.f32 {d}, {a}, {a};"])
+def test_what_ptxas_refuses_has_the_python_line(template: str) -> None:
     @kernel
     def wrong(x: Ptr[u32]):
         x[0] = 1
-        x[1] = asm("add.rz.u32 {d}, {a}, 1;", a=x[2], out=u32)
+        x[1] = asm(template, a=x[2], out=u32)
 
     line = wrong.function.__code__.co_firstlineno + 3
     place = rf"test_inline_ptx\.py:{line}: ptxas kernel\.ptx, line \d+; error"
