@@ -10,6 +10,7 @@ from random import Random
 
 from . import program as p
 from . import reference, typing_rules
+from .constants import may_be_constant
 from .typing_rules import BF16, BOOL, F16, F32, F64, I32, I64, TYPES, U32, U64, Scalar
 
 ALL = tuple(TYPES.values())
@@ -101,10 +102,10 @@ class Expressions:
         return p.Cast(name, operand)
 
     def conditional(self, t: Scalar, depth: int) -> p.Expr:
-        then, orelse = self.of(t, depth), self.of(t, depth)
-        if t != BOOL and self.random.random() < 0.3:
+        then, orelse, test = self.of(t, depth), self.of(t, depth), self.of(BOOL, depth)
+        if t != BOOL and self.random.random() < 0.3 and not may_be_constant(test):
             then, orelse = self.random.sample((then, self.literal(t)), 2)
-        return p.Conditional(then, self.of(BOOL, depth), orelse)
+        return p.Conditional(then, test, orelse)
 
     def call(self, t: Scalar, depth: int) -> p.Expr:
         name = self.random.choice([n for n, (_, result) in self.functions.items() if result == t])
@@ -201,6 +202,16 @@ class Expressions:
 
     def test(self, depth: int) -> p.Expr:
         return self.any(depth, INTS)[0] if self.random.random() < 0.25 else self.of(BOOL, depth)
+
+    def open_test(self, depth: int) -> p.Expr | None:
+        """A condition that the compiler cannot know, for what is typed by both of its sides; None in a device function,
+        whose arguments may be constants.
+        """
+        for _ in range(8):
+            test = self.test(depth)
+            if not may_be_constant(test):
+                return test
+        return None
 
     def logical(self, _: Scalar, depth: int) -> p.Expr:
         if self.random.random() < 0.25:

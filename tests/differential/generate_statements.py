@@ -71,14 +71,19 @@ class Statements:
             t = F32 if isinstance(value.value, float) else I32
             second = self.expressions.literal(t)
             second = p.Literal(float(second.value) if t == F32 else int(second.value))
-            test = self.expressions.of(BOOL, 1)
+            test = self.expressions.open_test(1)
             self.know({name: t})
-            return [p.Assign((name,), value), p.If(test, (p.Assign((name,), second),))]
+            return [p.Assign((name,), value), self.later(test, name, second)]
         t = self.random.choice((*INTS, *FLOATS))
         start, later = self.expressions.literal(t), self.expressions.of(t, 1)
-        test = self.expressions.of(BOOL, 1)
+        test = self.expressions.open_test(1)
         self.know({name: t})
-        return [p.Assign((name,), start), p.If(test, (p.Assign((name,), later),))]
+        return [p.Assign((name,), start), self.later(test, name, later)]
+
+    def later(self, test: p.Expr | None, name: str, value: p.Expr) -> p.Stmt:
+        """An assignment that gives a variable its type, on one side of a branch if there is an open one."""
+        assignment = p.Assign((name,), value)
+        return assignment if test is None else p.If(test, (assignment,))
 
     def target(self) -> tuple[str, Scalar] | None:
         names = [n for n in self.variables if n in self.assignable]
