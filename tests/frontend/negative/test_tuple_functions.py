@@ -6,7 +6,6 @@ from kdsl import Array, Ptr, f32, i32, kernel
 
 from ..harness import check_errors
 
-
 RANGE, ENUMERATE = range, enumerate
 
 
