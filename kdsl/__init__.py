@@ -101,6 +101,27 @@ if TYPE_CHECKING:
         sync_warp,
     )
     from kdsl.lang.types import Array, Constexpr, Ptr, bf16, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+    from kdsl.lang.vectors import (
+        bf16x2,
+        bf16x4,
+        f16x2,
+        f16x4,
+        f32x2,
+        f32x4,
+        f64x2,
+        i8x4,
+        i16x2,
+        i16x4,
+        i32x2,
+        i32x4,
+        i64x2,
+        u8x4,
+        u16x2,
+        u16x4,
+        u32x2,
+        u32x4,
+        u64x2,
+    )
     from kdsl.lang.warp import (
         active_mask,
         all_sync,
@@ -120,6 +141,10 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "kdsl.lang.types": "i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 Ptr Array Constexpr",
+    "kdsl.lang.vectors": (
+        "i8x4 i16x2 i16x4 i32x2 i32x4 i64x2 u8x4 u16x2 u16x4 u32x2 u32x4 u64x2 "
+        "f16x2 f16x4 bf16x2 bf16x4 f32x2 f32x4 f64x2"
+    ),
     "kdsl.lang.index": (
         "thread_idx block_idx block_dim grid_dim grid gridsize lane_id warp_id warp_size "
         "lanemask_eq lanemask_lt lanemask_le lanemask_gt lanemask_ge"
@@ -207,6 +232,8 @@ __all__ = [
     "barrier",
     "barrier_arrive",
     "bf16",
+    "bf16x2",
+    "bf16x4",
     "bfe",
     "bfi",
     "bitcast",
@@ -227,8 +254,13 @@ __all__ = [
     "elect_sync",
     "empty",
     "f16",
+    "f16x2",
+    "f16x4",
     "f32",
+    "f32x2",
+    "f32x4",
     "f64",
+    "f64x2",
     "fast",
     "fence",
     "ffs",
@@ -243,9 +275,15 @@ __all__ = [
     "gridsize",
     "hadd",
     "i8",
+    "i8x4",
     "i16",
+    "i16x2",
+    "i16x4",
     "i32",
+    "i32x2",
+    "i32x4",
     "i64",
+    "i64x2",
     "kernel",
     "lane_id",
     "lanemask_eq",
@@ -294,9 +332,15 @@ __all__ = [
     "to_device",
     "trap",
     "u8",
+    "u8x4",
     "u16",
+    "u16x2",
+    "u16x4",
     "u32",
+    "u32x2",
+    "u32x4",
     "u64",
+    "u64x2",
     "warp_id",
     "warp_size",
     "zeros",

@@ -8,7 +8,7 @@ from typing import Any, assert_never
 
 from llvmlite import ir as llvm
 
-from kdsl.codegen import arithmetic, libdevice, memory
+from kdsl.codegen import arithmetic, libdevice, memory, vectors
 from kdsl.codegen.atomics import atomic_load, emit_atomic
 from kdsl.codegen.caching import cached_load
 from kdsl.codegen.context import Context
@@ -22,7 +22,7 @@ from kdsl.codegen.types import BFLOAT, HALF, constant, llvm_type, memory_type, p
 from kdsl.codegen.walk import operands
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp
-from kdsl.lang.types import U8, ArrayType, PointerType, ScalarType, Space, Type
+from kdsl.lang.types import U8, ArrayType, PointerType, ScalarType, Space, Type, VectorType
 from kdsl.source import CompileError, Span
 
 _SHIFTS = (BinaryOp.SHL, BinaryOp.SHR)
@@ -108,6 +108,8 @@ class Expressions:
                 return self._tuple(e)
             case ir.TupleElement():
                 return self._at(e, self.builder.extract_value, self.value(e.value), e.index)
+            case ir.VectorExpr() | ir.Swizzle() | ir.WithLane() | ir.Lanewise() | ir.VectorCast():
+                return self._vector(e)
             case ir.Call():
                 return self._call(e)
             case ir.IntrinsicCall():
@@ -273,6 +275,22 @@ class Expressions:
             result = self.builder.insert_value(result, element, i)
         return result
 
+    def _vector(self, e: ir.VectorExpr | ir.Swizzle | ir.WithLane | ir.Lanewise | ir.VectorCast) -> Any:
+        match e:
+            case ir.VectorExpr(elements):
+                return self._at(e, vectors.build, self.context, [self.value(x) for x in elements], e.type)
+            case ir.Swizzle(value, lanes):
+                return self._at(e, vectors.swizzle, self.context, self.value(value), lanes)
+            case ir.WithLane(value, index, element):
+                new = self.value(element)
+                return self._at(e, vectors.with_lane, self.context, self.value(value), index, new)
+            case ir.Lanewise(operands=parts):
+                return self._at(e, vectors.lanewise, self.context, e, [self.value(p) for p in parts])
+            case ir.VectorCast(operand):
+                source = operand.type
+                assert isinstance(source, VectorType)
+                return self._at(e, vectors.convert, self.context, self.value(operand), source, e.type)
+
     def _call(self, e: ir.Call) -> Any:
         arguments = [self.value(a) for a in e.arguments]
         self.locate(e.span)
@@ -291,7 +309,7 @@ def is_simple(e: ir.Expr) -> bool:
             return e.intrinsic.register
         case ir.Binary() | ir.Unary() | ir.Compare() | ir.Logical() | ir.Conditional() | ir.Cast() | ir.Extent():
             return all(is_simple(o) for o in operands(e))
-        case ir.TupleElement() | ir.Bitcast():
+        case ir.TupleElement() | ir.Bitcast() | ir.Swizzle() | ir.VectorExpr() | ir.WithLane():
             return all(is_simple(o) for o in operands(e))
         case _:
             return False

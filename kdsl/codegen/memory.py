@@ -10,7 +10,7 @@ from llvmlite import ir as llvm
 from kdsl.codegen.context import Context
 from kdsl.codegen.types import I32, I64, alignment, constant, memory_type
 from kdsl.lang import types
-from kdsl.lang.types import ArrayType, Kind, PointerType, ScalarType, Space, Type
+from kdsl.lang.types import ArrayType, Kind, PointerType, ScalarType, Space, Type, VectorType
 
 _SHORT = (Space.SHARED, Space.CONSTANT)
 """Spaces whose addresses have 32 bits."""
@@ -65,7 +65,7 @@ def difference(context: Context, left: llvm.Value, right: llvm.Value, element: T
     """How many elements ``left`` is past ``right``."""
     builder = context.builder
     apart = builder.sub(builder.ptrtoint(left, I64), builder.ptrtoint(right, I64))
-    size = element.size if isinstance(element, ScalarType) else 8
+    size = element.size if isinstance(element, ScalarType | VectorType) else 8
     return builder.sdiv(apart, llvm.Constant(I64, size), flags=("exact",))
 
 

@@ -22,6 +22,7 @@ from kdsl.lang.types import (
     Space,
     TupleType,
     Type,
+    VectorType,
     VoidType,
 )
 
@@ -92,6 +93,8 @@ def llvm_type(t: Type) -> llvm.Type:
             if t.kind is Kind.BOOL:
                 return I1
             return _FLOATS[t] if t.is_float else _INTS[t.bits]
+        case VectorType():
+            return llvm.VectorType(llvm_type(t.element), t.lanes)
         case PointerType():
             return pointer(t.space)
         case ArrayType():
@@ -123,7 +126,7 @@ def constant(t: ScalarType, value: bool | int | float) -> llvm.Constant:
 def alignment(t: Type) -> int:
     """Bytes that an element in memory is aligned to: its own size, and 8 for a pointer."""
     match t:
-        case ScalarType():
+        case ScalarType() | VectorType():
             return t.size
         case TupleType():
             return max((alignment(element) for element in t.elements), default=1)

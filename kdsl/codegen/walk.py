@@ -12,7 +12,7 @@ def operands(node: ir.Expr) -> tuple[ir.Expr, ...]:
     match node:
         case ir.Binary() | ir.Compare() | ir.Logical() | ir.PointerDifference():
             return (node.left, node.right)
-        case ir.Unary() | ir.Cast() | ir.Bitcast():
+        case ir.Unary() | ir.Cast() | ir.Bitcast() | ir.VectorCast():
             return (node.operand,)
         case ir.Load():
             return (node.address,)
@@ -20,15 +20,19 @@ def operands(node: ir.Expr) -> tuple[ir.Expr, ...]:
             return (node.base, *node.indices)
         case ir.Call() | ir.IntrinsicCall():
             return node.arguments
-        case ir.AssignExpr() | ir.TupleElement():
+        case ir.AssignExpr() | ir.TupleElement() | ir.Swizzle():
             return (node.value,)
+        case ir.WithLane():
+            return (node.element, node.value)
+        case ir.Lanewise():
+            return node.operands
         case ir.Conditional():
             return (node.test, node.then, node.orelse)
         case ir.Extent():
             return (node.array,)
         case ir.DynamicShared():
             return (node.offset,)
-        case ir.TupleExpr():
+        case ir.TupleExpr() | ir.VectorExpr():
             return node.elements
         case ir.Atomic():
             return (node.address, *node.operands)

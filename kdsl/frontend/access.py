@@ -12,7 +12,7 @@ from kdsl.frontend.intrinsics import constant_of
 from kdsl.frontend.memory import address_of, elements, written_address
 from kdsl.frontend.values import Poison, Runtime
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import ScalarType
+from kdsl.lang.types import ScalarType, VectorType
 
 T = TypeVar("T")
 
@@ -42,7 +42,10 @@ def element_type(
     if type in types and isinstance(type, ScalarType):
         return type
     takes = ", ".join(str(t) for t in types)
-    frame.error(found["array"], f"{name}() takes elements of {takes}, and these are {type}")
+    hint = None
+    if isinstance(type, VectorType):
+        hint = f"take a component's address: bitcast({frame.text(found['array'])}, Ptr[{type.element}])"
+    frame.error(found["array"], f"{name}() takes elements of {takes}, and these are {type}", hint)
     return None
 
 

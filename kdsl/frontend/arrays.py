@@ -12,7 +12,7 @@ from kdsl.frontend.frame import Frame
 from kdsl.frontend.memory import array_of, as_int, constant_int, elements
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, describe, is_constant
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import VOID, ArrayType, PointerType, ScalarType, Space, Type, as_type
+from kdsl.lang.types import VOID, ArrayType, PointerType, ScalarType, Space, Type, VectorType, as_type
 
 # PTX: static shared memory of a block, on every architecture.
 SHARED_BYTES = 48 * 1024
@@ -99,12 +99,14 @@ def constant_array(frame: Frame, node: ast.Call) -> Value:
     return Runtime(ir.ConstantArray(text if text.isidentifier() else "array", data, array_type, frame.span(node)))
 
 
-def _element_type(frame: Frame, node: ast.expr, name: str, example: str) -> ScalarType | None:
-    """The scalar type that an argument names; None (reported) if it is none."""
+def _element_type(frame: Frame, node: ast.expr, name: str, example: str) -> ScalarType | VectorType | None:
+    """The scalar or vector type that an argument names; None (reported) if it is none."""
     dtype = frame.value(node)
+    if isinstance(dtype, Static) and isinstance(dtype.object, VectorType):
+        return dtype.object
     type = cast_type(dtype.object) if isinstance(dtype, Static) else None
     if type is None and not isinstance(dtype, Poison):
-        frame.error(node, f"{name} takes a scalar type here", f"such as {example}")
+        frame.error(node, f"{name} takes a scalar or vector type here", f"such as {example}")
     return type
 
 
@@ -118,7 +120,7 @@ def local_array(frame: Frame, node: ast.Call) -> Value:
     return value
 
 
-def _bytes(shape: tuple[int, ...], element: ScalarType) -> int:
+def _bytes(shape: tuple[int, ...], element: ScalarType | VectorType) -> int:
     size = element.size
     for n in shape:
         size *= n

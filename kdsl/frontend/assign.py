@@ -6,7 +6,7 @@ import ast
 import tokenize
 from dataclasses import replace
 
-from kdsl.frontend import convert
+from kdsl.frontend import convert, lanes, vectors
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, converted
 from kdsl.frontend.memory import element_address, elements, written_address
@@ -34,7 +34,7 @@ from kdsl.frontend.values import (
     type_of,
 )
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import VOID, ScalarType, boolean
+from kdsl.lang.types import VOID, ScalarType, VectorType, boolean
 
 
 def assign(frame: Frame, node: ast.Assign) -> None:
@@ -56,7 +56,10 @@ def kept(frame: Frame, value: Value, node: ast.expr) -> Value:
         case Runtime(ir.Const()):
             return value
         case Runtime(ir.Read(local)) if (
-            local.name not in frame.scope.bindings and frame.locals.get(local.name) is local
+            # Assigning to a component binds no name.
+            not isinstance(local.type, VectorType)
+            and local.name not in frame.scope.bindings
+            and frame.locals.get(local.name) is local
         ):
             return value  # a parameter that is never assigned to
         case Runtime(expr) if expr.type != VOID:
@@ -93,8 +96,11 @@ def store(frame: Frame, target: ast.expr, value: Value, place: ast.expr, node: a
         case ast.Tuple(elts=targets) | ast.List(elts=targets):
             _unpack(frame, target, targets, value, place, node)
         case ast.Attribute():
-            frame.value(target.value)
-            frame.error(target, *ATTRIBUTE_TARGET)
+            base = frame.value(target.value)
+            if vectors.vector_type(base) is not None:
+                lanes.store_lane(frame, target, base, value, place, node)
+            elif not isinstance(base, Poison):
+                frame.error(target, *ATTRIBUTE_TARGET)
         case ast.Starred():
             frame.error(target, "a kernel has no * unpacking", "name each value")
         case _:
@@ -125,7 +131,7 @@ def refuse_unpacking(frame: Frame, value: Value, place: ast.expr) -> None:
     what = describe(kind) if kind is not None else "this"
     if isinstance(value, Static):
         what = describe_object(value.object, frame.text(place))
-    frame.error(place, f"{what} cannot be unpacked: it is no tuple")
+    frame.error(place, f"{what} cannot be unpacked: it is no tuple", vectors.hint(kind, frame.text(place)))
 
 
 def unpacked(values: int, names: int) -> str:
@@ -234,6 +240,9 @@ def assigned(frame: Frame, target: ast.Name, value: Value, node: ast.NamedExpr) 
 
 def _store_element(frame: Frame, target: ast.Subscript, value: Value, place: ast.expr, node: ast.stmt) -> None:
     base = frame.value(target.value)
+    if vectors.vector_type(base) is not None:
+        lanes.store_lane(frame, target, base, value, place, node)
+        return
     if isinstance(base, Tuple) or (isinstance(base, Runtime) and elements(frame, base, target) is not None):
         frame.error(target, "the elements of a tuple cannot be assigned", "local.array(n, dtype) has elements that can")
         return
@@ -254,14 +263,29 @@ def augmented_assign(frame: Frame, node: ast.AugAssign) -> None:
             expr = bind(frame, target, result, node.value)
             if expr is not None:
                 frame.emit(ir.Assign(frame.locals[target.id], expr, frame.span(node)))
-        case ast.Subscript() as target:
-            _augment_element(frame, target, node)
+        case ast.Subscript() | ast.Attribute() as target:
+            base = frame.value(target.value)
+            if vectors.vector_type(base) is not None:
+                _augment_lane(frame, target, base, node)
+            elif isinstance(target, ast.Subscript):
+                _augment_element(frame, target, base, node)
+            elif not isinstance(base, Poison):
+                frame.error(target, *ATTRIBUTE_TARGET)
         case _:
             store(frame, node.target, POISON, node.value, node)
 
 
-def _augment_element(frame: Frame, target: ast.Subscript, node: ast.AugAssign) -> None:
-    base = frame.value(target.value)
+def _augment_lane(frame: Frame, target: ast.Subscript | ast.Attribute, base: Value, node: ast.AugAssign) -> None:
+    lane = lanes.target_lane(frame, target, base)
+    if lane is None:
+        frame.value(node.value)
+        return
+    lane, old = lanes.current(frame, lane, target)
+    result = augmented(frame, node, old, frame.value(node.value))
+    lanes.write(frame, lane, converted(frame, result, lane.element, node.value, f"`{frame.text(target)}`"), node)
+
+
+def _augment_element(frame: Frame, target: ast.Subscript, base: Value, node: ast.AugAssign) -> None:
     if isinstance(base, Tuple) or (isinstance(base, Runtime) and elements(frame, base, target) is not None):
         frame.error(target, "the elements of a tuple cannot be assigned", "local.array(n, dtype) has elements that can")
         return

@@ -7,6 +7,7 @@ import math
 from types import FunctionType, MethodType
 from typing import Any
 
+from kdsl.frontend import vectors
 from kdsl.frontend.casts import cast_call, cast_type
 from kdsl.frontend.constructs import handler
 from kdsl.frontend.frame import Frame, NestedFunction
@@ -15,7 +16,7 @@ from kdsl.frontend.intrinsics import intrinsic_call
 from kdsl.frontend.syntax import EXPRESSIONS
 from kdsl.frontend.values import POISON, Poison, Static, Value, describe, type_of
 from kdsl.lang.intrinsic import Intrinsic
-from kdsl.lang.types import PointerType
+from kdsl.lang.types import PointerType, VectorType
 
 UNSUPPORTED: dict[Any, str | None] = {
     map: "write a loop",
@@ -89,6 +90,8 @@ def _call_object(frame: Frame, callee: Any, node: ast.Call) -> Value:
     type = cast_type(callee)
     if type is not None:
         return cast_call(frame, type, node)
+    if isinstance(callee, VectorType):
+        return vectors.construct(frame, callee, node)
     if isinstance(callee, NestedFunction) or (isinstance(callee, FunctionType) and not hasattr(callee, "__wrapped__")):
         return frame.session.call_function(frame, node, callee)
     if not frame.quiet:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kdsl.frontend import convert
+from kdsl.frontend import convert, vectors
 from kdsl.frontend.arguments import match_arguments, positional
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.hints import misfit
@@ -86,7 +86,7 @@ def bitcast(frame: Frame, node: ast.Call) -> Value:
         return frame.error(found["dtype"], "bitcast() takes a type here", "such as bitcast(x, u32)")
     if isinstance(type, PointerType) or not isinstance(expr.type, ScalarType):
         message = f"bitcast() makes scalars of scalars and pointers of pointers, not {type} of {describe(expr.type)}"
-        return frame.error(node, message)
+        return frame.error(node, message, vectors.hint(expr.type, frame.text(found["value"])))
     if expr.type.bits != type.bits:
         hint = f"a type of {expr.type.bits} bits, such as u{expr.type.bits}"
         return frame.error(node, f"bitcast() keeps the bits: {expr.type} and {type} differ in size", hint)

@@ -19,7 +19,7 @@ from kdsl.frontend.reporting import Reporter
 from kdsl.frontend.values import Runtime, Value, type_of
 from kdsl.garbage import no_collection
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import VOID, ArrayType, ConstexprType, Kind, PointerType, ScalarType, Type
+from kdsl.lang.types import VOID, ArrayType, ConstexprType, Kind, PointerType, ScalarType, Type, VectorType
 from kdsl.source import CompileError, FunctionNode, SourceFile, Span, find_function
 
 
@@ -135,9 +135,9 @@ def _constant(frame: Frame, entry: dict[str, Value], parameter: ast.arg, type: C
 
 
 def _may_be_passed(type: Type) -> bool:
-    """Whether a kernel may have a parameter of a type: a scalar, an array, a pointer to scalars or pointers."""
+    """Whether a kernel may have a parameter of a type: a scalar, an array, a pointer but to tuples or arrays."""
     if isinstance(type, PointerType):
-        return isinstance(type.element, ScalarType | PointerType) and _may_be_passed(type.element)
+        return isinstance(type.element, ScalarType | VectorType) or _may_be_passed(type.element)
     return isinstance(type, ScalarType | ArrayType)
 
 
@@ -165,9 +165,15 @@ def _refuse_parameter(frame: Frame, parameter: ast.arg, type: Type | None) -> No
         frame.error(
             parameter.annotation or parameter,
             f"`{parameter.arg}` is {type}, which a kernel cannot take",
-            "pass scalars, Ptr[T] or Array[T, ndim]",
+            _instead(type),
         )
     frame.quiet = True
+
+
+def _instead(type: Type) -> str:
+    if isinstance(type, VectorType):
+        return f"pass its components, or a Ptr[{type}]"
+    return "pass scalars, Ptr[T] or Array[T, ndim]"
 
 
 def _require_function(function: object) -> None:

@@ -27,14 +27,18 @@ def _is_pure(expr: ir.Expr) -> bool:
             return _is_pure(expr.left) and _is_pure(expr.right)
         case ir.DynamicShared():
             return _is_pure(expr.offset)
-        case ir.Unary() | ir.Cast() | ir.Bitcast():
+        case ir.Unary() | ir.Cast() | ir.Bitcast() | ir.VectorCast():
             return _is_pure(expr.operand)
         case ir.Conditional():
             return _is_pure(expr.test) and _is_pure(expr.then) and _is_pure(expr.orelse)
-        case ir.TupleExpr():
+        case ir.TupleExpr() | ir.VectorExpr():
             return all(map(_is_pure, expr.elements))
-        case ir.TupleElement():
+        case ir.TupleElement() | ir.Swizzle():
             return _is_pure(expr.value)
+        case ir.WithLane():
+            return _is_pure(expr.value) and _is_pure(expr.element)
+        case ir.Lanewise():
+            return all(map(_is_pure, expr.operands))
         case ir.Extent():
             return _is_pure(expr.array)
         case ir.Load():

@@ -35,7 +35,7 @@ from kdsl.frontend.values import (
 from kdsl.ir import nodes as ir
 from kdsl.lang.index import Registers
 from kdsl.lang.intrinsic import Intrinsic
-from kdsl.lang.types import ScalarType, TupleType, Type
+from kdsl.lang.types import ScalarType, TupleType, Type, VectorType
 from kdsl.source import InternalError, SourceFile, Span
 
 if TYPE_CHECKING:
@@ -342,7 +342,7 @@ def is_repeatable(expr: ir.Expr) -> bool:
     match expr:
         case ir.Const() | ir.Read():
             return True
-        case ir.TupleElement(value):
+        case ir.TupleElement(value) | ir.Swizzle(value):
             return is_repeatable(value)
         case _:
             return False
@@ -375,6 +375,6 @@ def describe_object(value: Any, text: str) -> str:
         return f"`{text}` (a NumPy array of the host)"
     if kind == "module":
         return f"the module `{text}`"
-    if isinstance(value, ScalarType | type):
+    if isinstance(value, ScalarType | VectorType | type):
         return f"the type `{text}`"
     return f"`{text}` ({article} {kind} of the host)"

@@ -9,7 +9,7 @@ from inspect import Parameter as Python
 from itertools import chain
 from typing import Any, TypeVar
 
-from kdsl.frontend import convert, weak
+from kdsl.frontend import convert, vectors, weak
 from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, converted, is_weak_value, named
@@ -47,6 +47,8 @@ def intrinsic_call(
     given: Given = {parameter: (frame.value(place), place) for parameter, place in found.items()}
     if any(isinstance(v, Poison) for v, _ in given.values()):
         return POISON
+    if intrinsic.name == "fma" and any(vectors.vector_type(v) for v, _ in given.values()):
+        return vectors.fused(frame, list(given.values()), node)
     values = [v for v, _ in given.values()]
     if python is not None and values and all(isinstance(v, Weak) for v in values):
         return _by_python(frame, python, values, node)
@@ -182,7 +184,8 @@ def _bind(
         element = type.element if isinstance(type, PointerType) and isinstance(parameter.form, PointerTo) else type
         if not isinstance(element, ScalarType):
             what = describe_object(value.object, frame.text(place)) if isinstance(value, Static) else named(type)
-            frame.error(place, f"{frame.text(node.func)}() takes {_either(allowed)}, and this is {what}")
+            hint = vectors.hint(vectors.vector_type(value), frame.text(place))
+            frame.error(place, f"{frame.text(node.func)}() takes {_either(allowed)}, and this is {what}", hint)
             return None
         joined = element if wanted is None or wanted == element else convert.common(wanted, element)
         if joined is None:

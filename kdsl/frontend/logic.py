@@ -26,7 +26,7 @@ from kdsl.frontend.values import (
     wider_weak,
 )
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import ScalarType, TupleType, boolean
+from kdsl.lang.types import ScalarType, TupleType, VectorType, boolean
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,5 +250,7 @@ def _choose_other(
     if a is None or b is None:
         return POISON
     if a.type != b.type:
-        return frame.error(node, f"the two arms are {describe(a.type)} and {describe(b.type)}")
+        vector = next((t for t in (a.type, b.type) if isinstance(t, VectorType)), None)
+        hint = f"convert one: {vector}(...)" if vector is not None else None
+        return frame.error(node, f"the two arms are {describe(a.type)} and {describe(b.type)}", hint)
     return Runtime(ir.Conditional(asked, a, b, a.type, frame.span(node)))

@@ -21,7 +21,7 @@ from kdsl.frontend.values import (
     weak_type,
 )
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import F32, ScalarType, TupleType, Type
+from kdsl.lang.types import F32, ScalarType, TupleType, Type, VectorType
 from kdsl.source import Span
 
 
@@ -91,8 +91,18 @@ def converted(frame: Frame, value: Value, type: Type, node: ast.expr, what: str)
             return cast(expr, type, frame.span(node))
         frame.error(node, f"this is {source}, but {what} takes {type}", f"cast it: {type}({frame.text(node)})")
         return None
-    frame.error(node, f"this is {describe(source)}, but {what} takes {describe(type)}")
+    hint = f"convert it: {type}({frame.text(node)})" if _makes_vector(source, type) else None
+    if isinstance(source, VectorType) and isinstance(type, ScalarType):
+        hint = f"take its components: {frame.text(node)}.x"
+    frame.error(node, f"this is {describe(source)}, but {what} takes {describe(type)}", hint)
     return None
+
+
+def _makes_vector(source: Type, type: Type) -> bool:
+    """Whether a vector type takes this, called as a function."""
+    if not isinstance(type, VectorType):
+        return False
+    return isinstance(source, ScalarType) or (isinstance(source, VectorType) and source.lanes == type.lanes)
 
 
 def _part(node: ast.expr, index: int) -> ast.expr:

@@ -7,6 +7,7 @@ import enum
 from types import ModuleType
 from typing import Any
 
+from kdsl.frontend import vectors
 from kdsl.frontend.captures import has_attributes
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
@@ -22,9 +23,10 @@ from kdsl.frontend.values import (
     describe,
     type_of,
 )
+from kdsl.frontend.values import constant_int as constant_int
 from kdsl.ir import nodes as ir
 from kdsl.lang.index import Registers
-from kdsl.lang.types import I32, Array, ArrayType, PointerType, Ptr, ScalarType, Space, TupleType
+from kdsl.lang.types import I32, Array, ArrayType, PointerType, Ptr, ScalarType, Space, TupleType, VectorType
 from kdsl.source import Span
 
 
@@ -37,6 +39,8 @@ def subscript(frame: Frame, node: ast.Subscript) -> Value:
             return POISON
         case _ if _is_tuple(base):
             return _tuple_element(frame, base, node)
+        case Runtime() if isinstance(base.type, VectorType):
+            return vectors.element(frame, base, base.type, node)
         case Static(object) if object is Ptr or object is Array or object is tuple:
             return _generic(frame, object, node)
         case Static(object) if type(object).__name__ == "Kernel":
@@ -141,17 +145,6 @@ def as_int(frame: Frame, node: ast.expr) -> str:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         return f"divide with //: {frame.text(node.left)} // {frame.text(node.right)}"
     return f"cast it: i32({frame.text(node)})"
-
-
-def constant_int(value: Value) -> int | None:
-    """The int that a value is known to be."""
-    match value:
-        case Weak(int(number)):
-            return number
-        case Runtime(ir.Const(int(number), ScalarType() as type)) if type.is_int:
-            return int(number)
-        case _:
-            return None
 
 
 def element_address(frame: Frame, base: Value, node: ast.Subscript) -> ir.ElementAddress | None:
@@ -273,6 +266,8 @@ def attribute(frame: Frame, node: ast.Attribute) -> Value:
         return frame.error(
             node, f"an array has no attribute `{node.attr}` in a kernel", "it has shape, size, ndim and dtype"
         )
+    if isinstance(type, VectorType) and isinstance(owner, Runtime):
+        return vectors.attribute(frame, owner, type, node)
     name = frame.text(node.value)
     if isinstance(type, PointerType):
         hint = (
@@ -351,7 +346,7 @@ def _size(frame: Frame, array: ir.Expr, type: ArrayType, node: ast.expr) -> Valu
 
 
 def array_of(
-    frame: Frame, shape: tuple[int, ...], element: ScalarType, space: Space, name: str, node: ast.expr
+    frame: Frame, shape: tuple[int, ...], element: ScalarType | VectorType, space: Space, name: str, node: ast.expr
 ) -> Runtime:
     """A new shared or local array; one for each place in the source, function instance and element type."""
     type = ArrayType(element, len(shape), space, shape)

@@ -6,7 +6,7 @@ import ast
 import operator
 from collections.abc import Callable
 
-from kdsl.frontend import convert, pointers, weak
+from kdsl.frontend import convert, pointers, vectors, weak
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, is_weak_value, meeting_type, mixed, named, scalar_as
 from kdsl.frontend.values import (
@@ -85,6 +85,8 @@ def binary(
         moved = pointers.arithmetic(frame, op, left, right, node, operands)
         if moved is not None:
             return moved
+    if vectors.vector_type(left) or vectors.vector_type(right):
+        return vectors.binary(frame, op, left, right, node, operands)
     left, right = _bool_number(left, right), _bool_number(right, left)
     if is_weak_value(left) and is_weak_value(right):
         return _weak_binary(frame, op, left, right, node, operands)
@@ -151,6 +153,8 @@ def is_operand(frame: Frame, value: Value, node: ast.expr, what: str) -> bool:
         frame.error(node, "a range is only for a `for` loop")
     elif isinstance(value, Runtime) and isinstance(value.type, PointerType):
         frame.error(node, f"{what} does not take a pointer", "index it instead: p[i]; atomics take (p, i, value)")
+    elif (vector := vectors.vector_type(value)) is not None:
+        frame.error(node, f"{what} takes numbers, and this is {vector}", vectors.hint(vector, frame.text(node)))
     elif not isinstance(value, Poison):
         hint = _operand_hint(value, frame.text(node))
         frame.error(node, f"{what} takes numbers, and this is {named(type_of(value))}", hint)
@@ -247,6 +251,10 @@ def unary(frame: Frame, op: UnaryOp, value: Value, node: ast.expr, operand: ast.
             return weak.unary(op, value)
         except weak.WeakError as error:
             return frame.error(node, str(error))
+    vector = vectors.vector_type(value)
+    if vector is not None:
+        assert isinstance(value, Runtime)
+        return vectors.unary(frame, op, value, vector, node)
     name = f"`{op.value}`" if op in (UnaryOp.NEG, UnaryOp.INVERT) else f"{op.value}()"
     if not is_operand(frame, value, operand, name):
         return POISON

@@ -16,7 +16,7 @@ from kdsl.frontend.meet import cast
 from kdsl.frontend.memory import elements
 from kdsl.frontend.values import POISON, Poison, Range, Runtime, Static, Tuple, Value, Weak, WeakChoice, describe
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import F64, I32, I64, U32, U64, Kind, PointerType, ScalarType
+from kdsl.lang.types import F64, I32, I64, U32, U64, Kind, PointerType, ScalarType, VectorType
 
 SPECIFICATION = re.compile(
     r"(?P<align>[<>])?(?P<sign>[-+ ])?(?P<alternate>#)?(?P<zero>0)?"
@@ -125,6 +125,9 @@ def _formatted(frame: Frame, format: Format, value: Value, specification: str, n
             return expr is not None and _runtime(frame, format, expr, specification, node)
         case Runtime(expr) if isinstance(expr.type, ScalarType | PointerType):
             return _runtime(frame, format, expr, specification, node)
+        case Runtime(expr) if isinstance(expr.type, VectorType):
+            frame.error(node, f"a {expr.type} cannot be printed as a whole", "print its components: {v.x}, {v.y}")
+            return False
     parts = elements(frame, value, node)
     if parts is not None and specification:
         frame.error(node, f"`{specification}` is no format for a tuple", "print its elements")

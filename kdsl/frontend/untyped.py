@@ -46,7 +46,7 @@ def _refused(frame: Frame, node: ast.AST) -> bool:
             refuse_pattern(frame, node)
         case ast.Constant(value=value) if type(value) in CONSTANTS:
             frame.error(node, *CONSTANTS[type(value)])
-        case ast.Attribute(ctx=ast.Store()):
+        case ast.Attribute(attr=name, ctx=ast.Store()) if name not in ("x", "y", "z", "w"):  # not of a vector, then
             frame.error(node, *ATTRIBUTE_TARGET)
         case ast.BinOp(op=ast.MatMult()) | ast.AugAssign(op=ast.MatMult()):
             frame.error(node, *MATRIX_PRODUCT)

@@ -206,6 +206,17 @@ def scalar_type(value: Value) -> ScalarType | None:
     return value.expr.type if isinstance(value, Runtime) and isinstance(value.expr.type, ScalarType) else None
 
 
+def constant_int(value: Value) -> int | None:
+    """The int that a value is known to be."""
+    match value:
+        case Weak(int(number)):
+            return number
+        case Runtime(ir.Const(int(number), ScalarType() as type)) if type.is_int:
+            return int(number)
+        case _:
+            return None
+
+
 def is_bool(value: Value) -> bool:
     type = scalar_type(value)
     return type is not None and type.kind is Kind.BOOL

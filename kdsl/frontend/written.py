@@ -101,6 +101,7 @@ NOT_CHILDREN = frozenset(
         "access",
         "data",
         "level",
+        "lanes",
         "ordering",
         "function",
         "intrinsic",

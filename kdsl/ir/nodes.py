@@ -18,7 +18,7 @@ from kdsl.ir.access import Ordering as Ordering
 from kdsl.ir.access import Scope as Scope
 from kdsl.ir.options import Options as Options
 from kdsl.lang.intrinsic import Intrinsic
-from kdsl.lang.types import ArrayType, PointerType, ScalarType, TupleType, Type, VoidType
+from kdsl.lang.types import ArrayType, PointerType, ScalarType, TupleType, Type, VectorType, VoidType
 from kdsl.source import Span
 
 
@@ -251,6 +251,55 @@ class TupleElement:
 
 
 @dataclass(frozen=True, slots=True)
+class VectorExpr:
+    """A vector of scalars of its element type, one for each lane."""
+
+    elements: tuple[Expr, ...]
+    type: VectorType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Swizzle:
+    """The lanes of a vector, or the one lane of a scalar, in this order and as often as named: ``v.zy``, ``v.xxxx``."""
+
+    value: Expr
+    lanes: tuple[int, ...]
+    type: ScalarType | VectorType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class WithLane:
+    """A vector with another scalar in one lane; the scalar is evaluated first."""
+
+    value: Expr
+    index: int
+    element: Expr
+    type: VectorType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Lanewise:
+    """An operator on each lane; operands have the result's type. An op of None is a fused ``a * b + c`` of floats."""
+
+    op: BinaryOp | UnaryOp | None
+    operands: tuple[Expr, ...]
+    type: VectorType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class VectorCast:
+    """`Cast` of each lane, to a vector of as many."""
+
+    operand: Expr
+    type: VectorType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """A call of a device function of the same module."""
 
@@ -338,6 +387,11 @@ Expr = (
     | LocalArray
     | TupleExpr
     | TupleElement
+    | VectorExpr
+    | Swizzle
+    | WithLane
+    | Lanewise
+    | VectorCast
     | Call
     | IntrinsicCall
     | Atomic

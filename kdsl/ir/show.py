@@ -162,6 +162,16 @@ class _Printer:
                 return f"({', '.join(map(self.expr, elements))}{',' if len(elements) == 1 else ''})"
             case ir.TupleElement(value, index):
                 return f"{self.operand(value)}[{index}]"
+            case ir.VectorExpr(elements, type):
+                return f"{type}({', '.join(map(self.expr, elements))})"
+            case ir.Swizzle(value, lanes):
+                return f"{self.operand(value)}.{''.join('xyzw'[i] for i in lanes)}"
+            case ir.WithLane(value, index, element):
+                return f"{self.operand(value)}.with({'xyzw'[index]}={self.expr(element)})"
+            case ir.Lanewise():
+                return self.lanewise(e)
+            case ir.VectorCast(operand, type):
+                return f"{type}({self.expr(operand)})"
             case ir.Call(function, arguments):
                 return f"{function}({', '.join(map(self.expr, arguments))})"
             case ir.IntrinsicCall():
@@ -173,6 +183,14 @@ class _Printer:
                 return f"atomic.{op.value}({taken}{_named(ordering)})"
             case _:
                 assert_never(e)
+
+    def lanewise(self, e: ir.Lanewise) -> str:
+        operator = e.op.value if e.op is not None else "fma"
+        if operator.isalpha():
+            return f"{operator}({', '.join(map(self.expr, e.operands))})"
+        if len(e.operands) == 1:
+            return f"{operator}{self.operand(e.operands[0])}"
+        return f" {operator} ".join(map(self.operand, e.operands))
 
     def intrinsic(self, e: ir.IntrinsicCall) -> str:
         if e.intrinsic.register:
@@ -198,7 +216,11 @@ class _Printer:
                 return self.expr(e)
             case ir.Unary(op) if op not in (ir.UnaryOp.NEG, ir.UnaryOp.INVERT, ir.UnaryOp.NOT):
                 return self.expr(e)
-            case ir.Binary() | ir.Compare() | ir.Logical() | ir.Unary():
+            case ir.Lanewise(None):
+                return self.expr(e)
+            case ir.Lanewise(op) if op is not None and op.value.isalpha():
+                return self.expr(e)
+            case ir.Binary() | ir.Compare() | ir.Logical() | ir.Unary() | ir.Lanewise():
                 return f"({self.expr(e)})"
             case _:
                 return self.expr(e)

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any, assert_never
 
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import I64, VOID, ArrayType, Kind, PointerType, ScalarType, Space, TupleType, Type
+from kdsl.lang.types import I64, VOID, ArrayType, Kind, PointerType, ScalarType, Space, TupleType, Type, VectorType
 from kdsl.source import InternalError
 
 LOAD_ORDERS = (ir.Order.RELAXED, ir.Order.ACQUIRE, ir.Order.SEQ_CST)
@@ -133,6 +133,8 @@ class _Verifier:
                 _require(isinstance(type, TupleType) and type.elements == types, e, "other elements")
             case ir.TupleElement(value, index, type):
                 _require(isinstance(value.type, TupleType) and value.type.elements[index] == type, e, "no such element")
+            case ir.VectorExpr() | ir.Swizzle() | ir.WithLane() | ir.Lanewise() | ir.VectorCast():
+                _verify_vector(e)
             case ir.Call():
                 self.call(e)
             case ir.IntrinsicCall(arguments=arguments, parameters=parameters):
@@ -185,6 +187,33 @@ def _verify_operation(e: ir.Binary | ir.Unary | ir.Compare | ir.Logical | ir.Cas
         case ir.Bitcast(operand):
             is_contiguous = isinstance(operand.type, ArrayType) and not operand.type.strided
             _require(is_contiguous or isinstance(operand.type, PointerType), e, "a pointer from no pointer")
+
+
+LANEWISE = {ir.BinaryOp: 2, ir.UnaryOp: 1, type(None): 3}
+"""How many operands an operator has."""
+
+
+def _verify_vector(e: ir.VectorExpr | ir.Swizzle | ir.WithLane | ir.Lanewise | ir.VectorCast) -> None:
+    match e:
+        case ir.VectorExpr(elements, type):
+            _require(len(elements) == type.lanes and all(x.type == type.element for x in elements), e, "other elements")
+        case ir.Swizzle(value, lanes, type):
+            source = value.type
+            _require(isinstance(source, VectorType), e, "lanes of no vector")
+            assert isinstance(source, VectorType)
+            _require(all(0 <= i < source.lanes for i in lanes), e, "no such lane")
+            made: Type = source.element if len(lanes) == 1 else VectorType(source.element, len(lanes))
+            _require(made == type, e, "not its lanes' type")
+        case ir.WithLane(value, lane, element, type):
+            _require(value.type == type and element.type == type.element, e, "other types")
+            _require(0 <= lane < type.lanes, e, "no such lane")
+        case ir.Lanewise(op, operands, type):
+            _require(len(operands) == LANEWISE[op.__class__], e, "operands")
+            _require(all(o.type == type for o in operands), e, "operands of another type")
+            _require(op is not None or type.element.is_float, e, "a fused operation of ints")
+        case ir.VectorCast(operand, type):
+            count = operand.type.lanes if isinstance(operand.type, VectorType) else 0
+            _require(count == type.lanes, e, "not as many lanes")
 
 
 def _verify_access(e: ir.ElementAddress | ir.Load | ir.Extent | ir.Atomic) -> None:
@@ -240,7 +269,7 @@ def _expressions(node: Any) -> Iterator[Any]:
 def _is_concrete(type: Type) -> bool:
     if isinstance(type, TupleType):
         return all(map(_is_concrete, type.elements))
-    return isinstance(type, ScalarType | PointerType | ArrayType)
+    return isinstance(type, ScalarType | VectorType | PointerType | ArrayType)
 
 
 def _is_bool(type: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Types of the kernel language: scalars named as PTX-near as Python allows, pointers, arrays, tuples.
+"""Types of the kernel language: scalars named as PTX-near as Python allows, vectors, pointers, arrays, tuples.
 
 To a type checker the scalar names are plain ``int``, ``float`` and ``bool``; the kernel compiler really checks them.
 """
@@ -92,6 +92,31 @@ class ScalarType:
 
 
 @dataclass(frozen=True)
+class VectorType:
+    """2 to 4 scalars side by side, called x, y, z and w. In memory as CUDA's: aligned to its size.
+
+    Those of `kdsl.lang.vectors` may lie in memory; others, as ``f32x3``, come of swizzles and live in registers.
+    """
+
+    element: ScalarType
+    lanes: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.element}x{self.lanes}"
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory, which is also the alignment."""
+        return self.element.size * self.lanes
+
+    def __str__(self) -> str:
+        return self.name
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
 class PointerType:
     """A raw pointer. A kernel parameter's is global; one to a shared array is shared, and so on."""
 
@@ -112,7 +137,7 @@ class ArrayType:
     strides (counted in elements, not bytes) if ``strided``; with a known shape it is the data pointer alone.
     """
 
-    element: ScalarType
+    element: ScalarType | VectorType
     ndim: int
     space: Space = Space.GLOBAL
     shape: tuple[int, ...] | None = None
@@ -191,7 +216,7 @@ class ConstexprType:
     __repr__ = __str__
 
 
-Type = ScalarType | PointerType | ArrayType | TupleType | VoidType | ConstexprType
+Type = ScalarType | VectorType | PointerType | ArrayType | TupleType | VoidType | ConstexprType
 VOID = VoidType()
 
 if TYPE_CHECKING:
@@ -251,8 +276,8 @@ else:
             if not isinstance(ndim, int) or not 1 <= ndim <= 4:
                 raise TypeError(f"Array takes a dtype and 1 to 4 dimensions, got {ndim!r}")
             scalar = as_type(element)
-            if not isinstance(scalar, ScalarType):
-                raise TypeError(f"the elements of an Array are scalars, got {scalar}")
+            if not isinstance(scalar, ScalarType | VectorType):
+                raise TypeError(f"the elements of an Array are scalars or vectors, got {scalar}")
             return ArrayType(scalar, ndim)
 
     class Constexpr:

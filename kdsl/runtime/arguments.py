@@ -4,14 +4,15 @@ enqueued.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from kdsl.backend import Backend
-from kdsl.lang.types import I32, U64, ArrayType, PointerType, ScalarType, Type
+from kdsl.lang.types import I32, U64, ArrayType, PointerType, ScalarType, Type, VectorType
 from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, ExtentError
 from kdsl.runtime.interface import NotOnDeviceError, device_view
 from kdsl.runtime.memory import DeviceArray, contiguous_strides, is_masked
@@ -35,16 +36,29 @@ class Parameter:
     @property
     def element(self) -> ScalarType:
         """The scalar type of an array parameter's elements."""
+        if self.vector is not None:
+            return self.vector.element
         assert isinstance(self.type, (PointerType, ArrayType))
         element = self.type.element
         return element if isinstance(element, ScalarType) else U64
 
     @property
+    def vector(self) -> VectorType | None:
+        """The type of its elements, if they are vectors."""
+        element = self.type.element if isinstance(self.type, (PointerType, ArrayType)) else None
+        return element if isinstance(element, VectorType) else None
+
+    @property
     def takes(self) -> str:
         """What it takes, in words."""
+        vector = self.vector
         if isinstance(self.type, PointerType):
-            return f"{self.type} (a contiguous array of {self.element.numpy})"
+            count = f", {vector.lanes} for each vector" if vector is not None else ""
+            return f"{self.type} (a contiguous array of {self.element.numpy}{count})"
         assert isinstance(self.type, ArrayType)
+        if vector is not None:
+            dimensions = f"{_dimensions(self.type.ndim + 1)}, the last of {vector.lanes}"
+            return f"{self.type} (an array of {self.element.numpy} with {dimensions})"
         return f"{self.type} (an array of {self.element.numpy} with {_dimensions(self.type.ndim)})"
 
     def error(self, kind: Callable[[str], ArgumentError], got: str, fix: str) -> ArgumentError:
@@ -87,8 +101,30 @@ def array_argument(parameter: Parameter, value: Any, backend: Backend) -> ArrayA
         found = _host_array(parameter, value)
     else:
         found = _foreign(parameter, value, backend)
+    vector = parameter.vector
+    if vector is not None:
+        found = _of_vectors(parameter, vector, found)
     _check_layout(parameter, found)
     return found
+
+
+def _of_vectors(parameter: Parameter, vector: VectorType, found: ArrayArgument) -> ArrayArgument:
+    """The same memory as an array of vectors: its last axis is that of their components."""
+    shape, name = found.shape, parameter.name
+    if found.strides is not None and not _is_contiguous(shape, found.strides):
+        raise _not_contiguous(parameter, shape, f"np.ascontiguousarray({name})" if found.host is not None else "a copy")
+    if isinstance(parameter.type, ArrayType) and (len(shape) != parameter.type.ndim + 1 or shape[-1] != vector.lanes):
+        fix = f"pass {name}.reshape({'-1' if parameter.type.ndim == 1 else '...'}, {vector.lanes})"
+        raise parameter.error(ArgumentValueError, f"an array of shape {shape}", fix)
+    count = math.prod(shape)
+    if count % vector.lanes:
+        fix = f"pass a multiple of {vector.lanes}"
+        raise parameter.error(ArgumentValueError, f"{count} elements, which are no whole number of vectors", fix)
+    if count and found.address % vector.size:
+        where = f"an array at an address that is no multiple of {vector.size}"
+        copy = f"pass {name}.copy()" if found.host is not None else "pass a copy"
+        raise parameter.error(ArgumentValueError, where, copy)
+    return replace(found, shape=shape[:-1], strides=None) if isinstance(parameter.type, ArrayType) else found
 
 
 def _device_array(parameter: Parameter, array: DeviceArray, backend: Backend) -> ArrayArgument:

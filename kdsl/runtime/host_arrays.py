@@ -15,6 +15,9 @@ import numpy as np
 from kdsl.backend import Backend
 from kdsl.runtime.memory import Allocation, host_bytes
 
+# Bytes: what is aligned for vectors on the host is aligned for them on the device.
+LARGEST_VECTOR = 16
+
 
 @dataclass(slots=True)
 class _Group:
@@ -24,7 +27,7 @@ class _Group:
     high: int
     written: bool
     members: list[np.ndarray[Any, Any]] = field(default_factory=list)
-    alignment: int = 1
+    alignment: int = LARGEST_VECTOR
     allocation: Allocation | None = None
 
     @property

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kdsl.lang.layout import buffer_size, parameter_layout
-from kdsl.lang.types import I32, U64, ArrayType, Kind, PointerType, ScalarType, Type
+from kdsl.lang.types import I32, U64, ArrayType, Kind, PointerType, ScalarType, Type, VectorType
 from kdsl.runtime.formats import struct_format
 
 F32_MAX = float.fromhex("0x1.fffffep+127")
@@ -88,6 +88,9 @@ def _parameter(packer: _Packer, name: str, type_: Type) -> None:
     match type_:
         case PointerType():
             element = type_.element if isinstance(type_.element, ScalarType) else U64
+            if isinstance(type_.element, VectorType):
+                vector, element = type_.element, type_.element.element
+                packer.tests.append(f"{name}.address % {vector.size} == {name}.size % {vector.lanes} == 0")
             packer.tests.append(_either_layout(packer, name, element))
             packer.packed.append(f"{name}.address")
         case ArrayType():
@@ -118,12 +121,19 @@ def _either_layout(packer: _Packer, name: str, element: ScalarType) -> str:
 
 def _array(packer: _Packer, name: str, type_: ArrayType) -> None:
     extents = [f"{packer.prefix}{name}_{axis}" for axis in range(type_.ndim)]
+    element = type_.element
     # Fails, and so takes the checked way, for another rank.
-    packer.setup.append(f"{', '.join(extents)}, = {name}.shape")
-    if (type_.index or I32).bits == 32:
-        packer.tests.append(f"{name}.layout is {packer.prefix}{layout_name(type_.element)}")
+    if isinstance(element, VectorType):
+        last = f"{packer.prefix}{name}_lanes"
+        packer.setup.append(f"{', '.join([*extents, last])} = {name}.shape")
+        packer.tests.append(f"{last} == {element.lanes} and {name}.address % {element.size} == 0")
+        element = element.element
     else:
-        packer.tests.append(_either_layout(packer, name, type_.element))
+        packer.setup.append(f"{', '.join(extents)}, = {name}.shape")
+    if (type_.index or I32).bits == 32:
+        packer.tests.append(f"{name}.layout is {packer.prefix}{layout_name(element)}")
+    else:
+        packer.tests.append(_either_layout(packer, name, element))
     packer.packed += [f"{name}.address", *extents]
     if type_.strided:
         packer.packed += [" * ".join(extents[axis + 1 :]) or "1" for axis in range(type_.ndim)]

@@ -201,7 +201,7 @@ def test_syntax_and_names_of_an_unannotated_kernel():
         with x:
             pass
         y = [1, [i for i in x]]
-        x.y = y @ ...
+        x.size = y @ ...
         print(f"{n}")
         return x is n
 

@@ -32,6 +32,8 @@ from kdsl import (
     dp4a,
     elect_sync,
     f32,
+    f32x2,
+    f32x4,
     f64,
     fast,
     fence,
@@ -216,3 +218,17 @@ def pointers(x: Ptr[f32], out: Ptr[i32]) -> None:
         p -= 1
     bits = bitcast(p, Ptr[i32])
     out[0] = bits[0] + i32(p - x)
+
+
+def halved(v: f32x4) -> f32x4:
+    return v * 0.5
+
+
+@kernel
+def vectors(a: Ptr[f32x4], b: Array[f32x4, 1], pairs: Ptr[f32x2], n: i32) -> None:
+    i = grid(1)
+    if i < n:
+        v = halved(a[i])
+        v.x += 1.0
+        pairs[i] = v.xy
+        b[i] = f32x4(pairs[i], 0.0, 1.0) + v

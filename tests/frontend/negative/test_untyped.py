@@ -77,9 +77,9 @@ def test_operators():
 
 def test_attributes_are_not_set():
     def k(x, n):
-        x.y = n  # error: a kernel cannot set attributes
-        x.y, n = n, 1  # error: a kernel cannot set attributes
-        x.y += 1  # error: a kernel cannot set attributes
+        x.size = n  # error: a kernel cannot set attributes
+        x.size, n = n, 1  # error: a kernel cannot set attributes
+        x.size += 1  # error: a kernel cannot set attributes
 
     check_untyped_errors(k)
 
