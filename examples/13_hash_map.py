@@ -44,7 +44,7 @@ def find(table: Ptr[u64], mask: u32, key: u32) -> u32:
         if pair == EMPTY:
             return ABSENT
         if pair >> 32 == key:
-            return u32(pair)
+            return u32(pair & 0xFFFFFFFF)
         slot = (slot + 1) & mask
 
 

@@ -36,7 +36,14 @@ from kdsl.version import __version__
 
 if TYPE_CHECKING:
     from kdsl import random as random
-    from kdsl.backend import DeviceAssertionError, DeviceError, LaunchTimeout, MemoryFault, SynchronizationError
+    from kdsl.backend import (
+        CheckError,
+        DeviceAssertionError,
+        DeviceError,
+        LaunchTimeout,
+        MemoryFault,
+        SynchronizationError,
+    )
     from kdsl.compilation import Compilation
     from kdsl.compiler import Kernel, current_device, kernel, set_device
     from kdsl.compiler import compile as compile
@@ -170,7 +177,7 @@ _MODULES = {
     "kdsl.lang": "atomic",
     "kdsl.source": "CompileError",
     "kdsl.target": "Target",
-    "kdsl.backend": "DeviceError DeviceAssertionError MemoryFault SynchronizationError LaunchTimeout",
+    "kdsl.backend": "DeviceError DeviceAssertionError CheckError MemoryFault SynchronizationError LaunchTimeout",
     "kdsl.compilation": "Compilation",
     "kdsl.compiler": "Kernel kernel current_device set_device",
     "kdsl.module": "KernelModule LoadedModule cuda_module load_module",
@@ -204,6 +211,7 @@ __all__ = [
     "FULL_MASK",
     "ArgumentError",
     "Array",
+    "CheckError",
     "Compilation",
     "CompileError",
     "Constexpr",

@@ -40,9 +40,13 @@ class DeviceAssertionError(DeviceError, AssertionError):
     """An ``assert`` in a kernel failed."""
 
 
+class CheckError(DeviceError):
+    """A debug build's check failed: a division by zero, or a cast of a value that does not fit."""
+
+
 class MemoryFault(DeviceError):
     """An access outside of every allocation, misaligned, to freed or read-only memory, or a read of what was never
-    written.
+    written. In a debug build also an index outside of its array.
     """
 
 

@@ -307,6 +307,7 @@ def kernel(
     fastmath: bool = False,
     asserts: bool = True,
     restrict: bool = False,
+    debug: bool = False,
     launch_bounds: tuple[int, int] | tuple[int] | int | None = None,
 ) -> Callable[[Callable[P, object]], Kernel[P]]: ...
 def kernel(function: Any = None, /, **options: Any) -> Any:
@@ -314,11 +315,17 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
 
     ``fmad``: multiply and add may contract to fma. ``fastmath``: approximate division, square root and functions,
     denormals flushed. ``asserts``: keep ``assert``. ``restrict``: no two pointer or array parameters overlap, as C's
-    ``__restrict__``. ``launch_bounds``: threads of the largest block, and how many blocks should fit on an SM, as in
-    ``(256, 2)``. TypeError for anything else.
+    ``__restrict__``. ``debug``: check indices, divisors and casts while the kernel runs; KDSL_DEBUG=1 says so for every
+    kernel that does not say ``debug=`` itself. ``launch_bounds``: threads of the largest block, and how many blocks
+    should fit on an SM, as in ``(256, 2)``. TypeError for anything else.
     """
-    checked = Options.checked(options)
+    checked = _checked_options(options)
     return _decorate(function, checked) if function is not None else lambda f: _decorate(f, checked)
+
+
+def _checked_options(given: Mapping[str, Any]) -> Options:
+    """The options that a user gave by name, and ``debug`` as KDSL_DEBUG says where they did not."""
+    return Options.checked({"debug": os.environ.get("KDSL_DEBUG", "") not in ("", "0"), **given})
 
 
 def _decorate(function: Any, options: Options) -> Kernel[Any]:
@@ -353,7 +360,7 @@ def compile(
     if twice is not None:
         raise ValueError(f"two kernels of one module are called {twice!r}; rename one, or compile them apart")
     parsed = target if isinstance(target, Target) else Target.parse(target or current_device().target)
-    chosen = None if options is None else Options.checked(options)
+    chosen = None if options is None else _checked_options(options)
     requests = [k.request(from_signature(k.name, k.parameters, k.defaults, signature), chosen) for k in kernels]
     return run_pipeline(requests, parsed, DEVICES.timeline)
 

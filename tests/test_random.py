@@ -89,6 +89,12 @@ def test_a_round_takes_two_multiplications() -> None:
     assert "bra" not in ptx.split("mul.wide.u32", 1)[1]
 
 
+def test_a_debug_build_finds_no_cast_that_loses_a_value() -> None:
+    out, inputs = np.zeros((3, 4), np.uint32), np.full((3, 6), 0xFFFF_FFFF, np.uint32)
+    kernel(debug=True)(words.function)[1, 32](inputs, out)
+    assert out.tolist() == [philox([0xFFFF_FFFF] * 4, [0xFFFF_FFFF] * 2)] * 3
+
+
 EDGES = [0, 0xFF, 0x100, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FEFF, 0xFFFF_FFFF]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
+from kdsl.checks import Site
 from kdsl.codegen.types import I8, I32, llvm_type, pointer
 from kdsl.ir.nodes import Options
 from kdsl.lang.types import Space, Type
@@ -29,6 +30,8 @@ class ModuleContext:
     ptx_version: int
     strings: dict[bytes, llvm.GlobalVariable] = field(default_factory=dict)
     constants: dict[bytes, llvm.GlobalVariable] = field(default_factory=dict)
+    sites: list[Site] = field(default_factory=list)
+    """The checks of a debug build, by their number."""
 
     def declare(
         self, name: str, result: llvm.Type, parameters: Sequence[llvm.Type], *, convergent: bool = False

@@ -8,7 +8,7 @@ from typing import Any, assert_never
 
 from llvmlite import ir as llvm
 
-from kdsl.codegen import arithmetic, libdevice, memory, vectors
+from kdsl.codegen import arithmetic, checks, libdevice, memory, vectors
 from kdsl.codegen.atomics import atomic_load, emit_atomic
 from kdsl.codegen.caching import cached_load
 from kdsl.codegen.context import Context
@@ -75,9 +75,7 @@ class Expressions:
             case ir.Conditional():
                 return self._conditional(e)
             case ir.Cast():
-                source = e.operand.type
-                assert isinstance(source, ScalarType)
-                return self._at(e, cast, self.context, self.value(e.operand), source, e.type)
+                return self._cast(e, self.value(e.operand))
             case ir.Bitcast():
                 return self._bitcast(e)
             case ir.ElementAddress():
@@ -158,18 +156,32 @@ class Expressions:
             return arithmetic.shift(self.context, e.op, e.type, left, right, amount, known[1])
         if needs_libdevice(e) and libdevice.find() is None:
             raise CompileError.at(e.span, f"`{e.op.value}` of floats needs NVIDIA's libdevice", libdevice.INSTALL)
+        if self.context.options.debug:
+            checks.check_divisor(self.context, e, left, right, known[1])
         nsw = e.type.is_signed and e.op in _CHAIN and (index or self._never_wraps(e))
         # LLVM would conclude from nsw that block_idx * block_dim is not negative, and index by unsigned arithmetic,
         # which ptxas schedules worse. The sum with thread_idx has nsw, which is what 64-bit addresses need.
         nsw = nsw and not (e.op is BinaryOp.MUL and is_grid_product(e, self.ranges, "ctaid"))
         return arithmetic.binary(self.context, e.op, e.type, left, right, known, nsw=nsw)
 
+    def _cast(self, e: ir.Cast, value: llvm.Value) -> Any:
+        source = _scalar(e.operand.type)
+        result = self._at(e, cast, self.context, value, source, e.type)
+        if e.checked and self.context.options.debug:
+            checks.check_cast(self.context, e, value, result, self.ranges.interval(e.operand))
+        return result
+
     def _never_wraps(self, e: ir.Binary) -> bool:
         exact = self.ranges.exact_binary(e)
         return exact is not None and exact.within(Interval.of(e.type))
 
     def index(self, e: ir.Expr) -> Any:
-        """An index, whose chain of + - * may be taken not to wrap: if it did, the access would be out of bounds."""
+        """An index, whose chain of + - * may be taken not to wrap: if it did, the access would be out of bounds.
+
+        Not in a debug build, which says so: from an index that wraps LLVM might conclude that its check holds.
+        """
+        if self.context.options.debug:
+            return self.value(e)
         if isinstance(e, ir.Binary) and e.op in _CHAIN and e.type.is_signed and not is_grid_index(e, self.ranges):
             return self._binary(e, self.index(e.left), self.index(e.right), index=True)
         if isinstance(e, ir.Cast) and _widens(e):
@@ -187,7 +199,7 @@ class Expressions:
         conjunction = e.op is ir.LogicalOp.AND
         left = self.value(e.left)
         decided = llvm.Constant(left.type, 0 if conjunction else 1)
-        if is_simple(e.right):
+        if self._is_simple(e.right):
             right = self.value(e.right)
             self.locate(e.span)
             sides = (right, decided) if conjunction else (decided, right)
@@ -205,7 +217,7 @@ class Expressions:
 
     def _conditional(self, e: ir.Conditional) -> Any:
         test = self.value(e.test)
-        if is_simple(e.then) and is_simple(e.orelse):
+        if self._is_simple(e.then) and self._is_simple(e.orelse):
             then, orelse = self.value(e.then), self.value(e.orelse)
             return self._at(e, self.builder.select, test, then, orelse)
         self.locate(e.span)
@@ -219,6 +231,10 @@ class Expressions:
         self.locate(e.span)
         self.builder.position_at_end(end)
         return self._merge(incoming)
+
+    def _is_simple(self, e: ir.Expr) -> bool:
+        """Whether ``e`` may be evaluated needlessly: not where a check in it might fail."""
+        return is_simple(e) and not (self.context.options.debug and checks.may_fail(e))
 
     def _merge(self, incoming: list[tuple[llvm.Value, llvm.Block]]) -> Any:
         phi = self.builder.phi(incoming[0][0].type)
@@ -248,6 +264,9 @@ class Expressions:
         assert isinstance(t, PointerType | ArrayType)
         base = self.value(e.base)
         indices = [(self.index(i), _scalar(i.type)) for i in e.indices]
+        if self.context.options.debug and isinstance(t, ArrayType):
+            self.locate(e.span)
+            checks.check_indices(self.context, e, base, t, indices, [self.ranges.interval(i) for i in e.indices])
         return self._at(e, memory.element_address, self.context, base, t, indices)
 
     def _array(self, e: ir.SharedArray | ir.LocalArray) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from llvmlite import ir as llvm
 
+from kdsl.codegen.checks import add_table
 from kdsl.codegen.context import LONGEST_NAME, Context, ModuleContext
 from kdsl.codegen.debug_info import Directives, Locations, add_flag
 from kdsl.codegen.ranges import Ranges
@@ -48,6 +49,8 @@ def lower(module: ir.Module, target: Target) -> str:
     parameter_ranges(module, ranges)
     for f in (*module.functions, *module.kernels):
         _define(shared, f, module, functions, ranges[f.name], directives)
+    if shared.sites:
+        add_table(shared, [kernel.name for kernel in module.kernels])
     add_flag(shared.module, 7, PTX_VERSION_FLAG, shared.ptx_version)
     if all(f.options.fastmath for f in module.kernels):
         # Read by LLVM's NVVMReflect pass, for what libdevice asks. Only for all at once: kernels share its functions.

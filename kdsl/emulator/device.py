@@ -105,6 +105,10 @@ class Emulator:
         try:
             check_shared(grid, self.target, self.limits)
             grid.run()
+        except DeviceError as error:
+            checks = function.program.checks
+            failure = checks.failure(function.name) if checks is not None else None
+            raise failure or error from None
         finally:
             grid.close()
 

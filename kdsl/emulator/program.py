@@ -8,6 +8,7 @@ import numpy as np
 
 from kdsl.backend import DeviceError
 from kdsl.emulator.blocks import FunctionDecoder
+from kdsl.emulator.checks import ModuleChecks
 from kdsl.emulator.code import Code
 from kdsl.emulator.decode import Names, Scope
 from kdsl.emulator.instructions import atomics, control, data_movement, synchronization, warp_ops
@@ -28,6 +29,8 @@ class Program:
     dynamic: str | None
     mentioned: dict[str, frozenset[str]]
     allocations: tuple[Allocation, ...]
+    checks: ModuleChecks | None = None
+    """What a debug build tells of a check that fails."""
 
 
 def load(text: str, memory: GlobalMemory) -> Program:
@@ -54,7 +57,8 @@ def load(text: str, memory: GlobalMemory) -> Program:
         if function.defined:
             codes[name] = FunctionDecoder(Scope(function, names.functions[name], names, decoders)).code()
     calls.link(codes)
-    return Program(codes, shared, dynamic, mentioned_names(module), tuple(allocations))
+    checks = ModuleChecks.of(names.addresses, memory)
+    return Program(codes, shared, dynamic, mentioned_names(module), tuple(allocations), checks)
 
 
 def allocate(variable: Variable, memory: GlobalMemory) -> Allocation:

@@ -320,7 +320,7 @@ def augmented(frame: Frame, node: ast.AugAssign, current: Value, value: Value) -
         other is None or convert.widened(other) != other or type(node.op) in (ast.LShift, ast.RShift)
     )
     if is_small and isinstance(result, Runtime):
-        return Runtime(cast(result.expr, own, frame.span(node)))
+        return Runtime(cast(result.expr, own, frame.span(node), checked=True))
     return result
 
 

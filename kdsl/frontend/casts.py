@@ -59,7 +59,7 @@ def cast_call(frame: Frame, type: ScalarType, node: ast.Call) -> Value:
         expr = frame.literal(value, weak_type(value).default, arguments[0])
     else:
         expr = frame.runtime(value, arguments[0])
-    return POISON if expr is None else Runtime(cast(expr, type, frame.span(node)))
+    return POISON if expr is None else Runtime(cast(expr, type, frame.span(node), checked=True))
 
 
 def bitcast(frame: Frame, node: ast.Call) -> Value:

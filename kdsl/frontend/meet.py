@@ -25,8 +25,8 @@ from kdsl.lang.types import F32, ScalarType, TupleType, Type, VectorType
 from kdsl.source import Span
 
 
-def cast(expr: ir.Expr, type: ScalarType, span: Span) -> ir.Expr:
-    """A conversion of a scalar, done at once for a constant."""
+def cast(expr: ir.Expr, type: ScalarType, span: Span, *, checked: bool = False) -> ir.Expr:
+    """A conversion of a scalar, done at once for a constant; ``checked`` is one that debug builds check."""
     if expr.type == type:
         return expr
     if isinstance(expr, ir.Const):
@@ -34,7 +34,7 @@ def cast(expr: ir.Expr, type: ScalarType, span: Span) -> ir.Expr:
             return ir.Const(convert.cast_constant(expr.value, type), type, span)
         except convert.DoesNotFit:
             pass
-    return ir.Cast(expr, type, span)
+    return ir.Cast(expr, type, span, checked)
 
 
 def meeting_type(left: Value, right: Value, *, widen: bool = True) -> ScalarType | None:

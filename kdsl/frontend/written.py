@@ -97,6 +97,7 @@ NOT_CHILDREN = frozenset(
         "target",
         "unroll",
         "reverse",
+        "checked",
         "op",
         "access",
         "data",

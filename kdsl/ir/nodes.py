@@ -137,11 +137,15 @@ class Conditional:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """Scalar to scalar by value: ints keep the low bits, float to int saturates with NaN as 0, to bool is ``!= 0``."""
+    """Scalar to scalar by value: ints keep the low bits, float to int saturates with NaN as 0, to bool is ``!= 0``.
+
+    ``checked``: a debug build stops where an int that this gives is not the value that there was.
+    """
 
     operand: Expr
     type: ScalarType
     span: Span
+    checked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ class Options:
     fastmath: bool = False
     asserts: bool = True
     restrict: bool = False
+    debug: bool = False
+    """Check indices, divisors and casts while the kernel runs."""
     launch_bounds: tuple[int, ...] | None = None
     """(threads of the largest block[, blocks that should fit on an SM])."""
 

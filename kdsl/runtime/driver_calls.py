@@ -15,6 +15,7 @@ from typing import Any
 
 from kdsl.backend import DeviceError, Launch
 from kdsl.runtime import driver_errors
+from kdsl.runtime.driver_checks import ModuleChecks
 from kdsl.runtime.errors import DriverUnavailableError, ForkedProcessError
 
 Recorder = Callable[[str, float, float], object]
@@ -128,7 +129,7 @@ class Calls:
     """The driver's functions for one device: each in the device's primary context, with errors raised.
 
     ``recent`` holds what was launched since the device was last seen well, so that a fault can be given its kernel's
-    name.
+    name; ``checks`` what loaded debug builds tell of a check that failed.
     """
 
     def __init__(self, ordinal: int, api: Any, record: Recorder | None = None) -> None:
@@ -147,6 +148,7 @@ class Calls:
         self.forked = False
         self.recent: deque[tuple[str, Launch]] = deque(maxlen=64)
         self.latest: tuple[str, Launch] | None = None
+        self.checks: list[ModuleChecks] = []
         # Read anew at each launch, so that a forked child meets the error and not the parent's driver.
         self.launch_kernel = self.api.cuLaunchKernel
         self._lock = threading.Lock()
@@ -215,10 +217,15 @@ class Calls:
         text = error_text(self.api, code)
         if code not in driver_errors.DEAD_CONTEXT:
             return DeviceError(f"{doing} failed: {text}")
-        failure = driver_errors.fault(code, text, list(dict.fromkeys(self.recent)))
+        failure = self._failed_check() or driver_errors.fault(code, text, list(dict.fromkeys(self.recent)))
         self.dead = str(failure)
         failure.args = (f"{failure}. The GPU cannot be used any more in this process",)
         return failure
+
+    def _failed_check(self) -> DeviceError | None:
+        """The check of a debug build that ended the context, if one did."""
+        launched = [name for name, _ in self.recent]
+        return next((failed for checks in self.checks if (failed := checks.failure(launched))), None)
 
 
 def forked_error() -> ForkedProcessError:

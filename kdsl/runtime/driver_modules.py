@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
+import struct
 from dataclasses import dataclass
 from typing import Any
 
 from kdsl.backend import DeviceError
+from kdsl.checks import RECORD_BYTES, STATE, TABLE, Table, has_checks
 from kdsl.ptx_lines import with_python_places
 from kdsl.runtime import driver_errors
 from kdsl.runtime.driver_calls import Calls, error_text
+from kdsl.runtime.driver_checks import ModuleChecks
 
 LOG_BYTES = 16 * 1024
 
@@ -46,7 +50,35 @@ def load(calls: Calls, image: bytes) -> CudaModule:
     result, library = calls.attempt("cuLibraryLoadData", code, options, [log, LOG_BYTES], len(options), [], [], 0)
     if result:
         raise _refused(calls, result, log, ptx)
-    return CudaModule(library, log, ptx)
+    module = CudaModule(library, log, ptx)
+    if has_checks(image):
+        calls.checks.append(_listen(calls, module))
+    return module
+
+
+def _listen(calls: Calls, module: CudaModule) -> ModuleChecks:
+    """Give a debug build the address of a record in host memory, which outlives the context."""
+    state, _ = _variable(calls, module, STATE)
+    table_address, size = _variable(calls, module, TABLE)
+    table = bytearray(size)
+    calls.bare("cuMemcpyDtoH", memoryview(table), table_address, size)
+    # 2, CU_MEMHOSTALLOC_DEVICEMAP. Never freed, as a module is never unloaded.
+    record = int(calls.bare("cuMemHostAlloc", RECORD_BYTES, 2))
+    ctypes.memset(record, 0, RECORD_BYTES)
+    address = struct.pack("<Q", int(calls.bare("cuMemHostGetDevicePointer", record, 0)))
+    calls.bare("cuMemcpyHtoD", state, memoryview(address), len(address))
+    # A copy from pageable memory returns while its last part may still be on the way.
+    calls.bare("cuStreamSynchronize", 0)
+    return ModuleChecks(Table.decoded(bytes(table)), record)
+
+
+def _variable(calls: Calls, module: CudaModule, name: str) -> tuple[int, int]:
+    """Address and size of a module's global variable."""
+    result, found = calls.attempt("cuLibraryGetGlobal", module.library, name.encode())
+    if result:
+        raise _refused(calls, result, module.log, module.ptx)
+    address, size = found
+    return int(address), int(size)
 
 
 def find(calls: Calls, module: CudaModule, name: str) -> CudaFunction:

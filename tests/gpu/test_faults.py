@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -89,3 +90,54 @@ print(a.to_host().sum())
     lines = in_a_process(script).splitlines()
     assert lines[:3] == ["ForkedProcessError True"] * 3 and lines[4] == "0.0"
     assert lines[3].startswith("False")
+
+
+DEBUG = """
+import numpy as np
+import kdsl
+from pathlib import Path
+kdsl.set_device("cuda")
+file = Path(sys.argv[1]) / "checked.py"
+file.write_text('''from kdsl import *
+@kernel(debug=True)
+def indexed(a: Array[f32, 1], d: i32):
+    a[thread_idx.x + 3] = 1.0
+@kernel(debug=True)
+def divided(a: Array[i32, 1], d: i32):
+    a[thread_idx.x] = 7 // d
+@kernel(debug=True)
+def converted(a: Array[i32, 1], d: i32):
+    a[thread_idx.x] = i8(d)
+''')
+from kdsl.files import load_file
+checked = load_file(file)
+k = getattr(checked, sys.argv[2])
+a = kdsl.zeros(32, kdsl.f32 if k.name == "indexed" else kdsl.i32)
+k[1, 8](a, 1)
+print(a.to_host().sum())
+k[2, 32](a, int(sys.argv[3]))
+for use in (kdsl.synchronize, kdsl.synchronize):
+    try:
+        use()
+    except kdsl.DeviceError as error:
+        print(type(error).__name__, error.kernel, error.line, error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "argument", "kind", "line", "text"),
+    [
+        ("indexed", 1, "MemoryFault", 4, r"index (32|33|34) is outside of axis 0 of `a`, whose extent is 32"),
+        ("divided", 0, "CheckError", 7, r"integer division by zero: 7 // 0"),
+        ("converted", 300, "CheckError", 10, r"300 does not fit i8, which makes it 44"),
+    ],
+)
+def test_failed_checks(tmp_path: Path, kernel: str, argument: int, kind: str, line: int, text: str) -> None:
+    command = [sys.executable, "-c", PRELUDE + DEBUG, str(tmp_path), kernel, str(argument)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    total, first, second = done.stdout.splitlines()
+    assert float(total) == {"indexed": 8, "divided": 56, "converted": 8}[kernel]
+    said = rf"checked\.py:{line}: kernel {kernel}: {text} \(block \([01], 0, 0\), thread \(\d+, 0, 0\)\)"
+    assert re.fullmatch(rf"{kind} {kernel} {line} {said}\. The GPU cannot be used any more in this process", first)
+    assert re.fullmatch(rf"DeviceError None None the GPU cannot be used any more in this process, since {said}", second)

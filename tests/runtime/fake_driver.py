@@ -32,7 +32,8 @@ class FakeDriver:
     """Stands in for `cuda.bindings.driver`. ``calls`` are the functions called; ``codes`` the next error codes by
     function.
 
-    ``kernels`` are the entries of every module: functions of the parameter bytes. ``fault`` is what every synchronising
+    ``kernels`` are the entries of every module: functions of the parameter bytes; ``globals`` the addresses of their
+    variables, ``mapped`` the device's addresses of host memory. ``fault`` is what every synchronising
     call gives once it is set.
     """
 
@@ -52,6 +53,8 @@ class FakeDriver:
         self.handles = iter(range(1000, 100000))
         self.launched: list[tuple[Any, ...]] = []
         self.dynamic_shared: dict[int, int] = {}
+        self.globals: dict[str, int] = {}
+        self.mapped: dict[int, int] = {}
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("cu") or name == "cuuint64_t":
@@ -173,6 +176,22 @@ class FakeDriver:
         if self.log:
             raise AssertionError("set codes too")
         return (self.real.CUlibrary(5),)
+
+    def _cuLibraryGetGlobal(self, library: Any, name: bytes) -> Any:
+        address = self.globals[name.decode()]
+        return (self.real.CUdeviceptr(address), len(self.memory[address]))
+
+    def _cuMemHostAlloc(self, size: int, flags: int) -> Any:
+        assert flags == 2  # CU_MEMHOSTALLOC_DEVICEMAP
+        block = bytearray(b"\xaa" * size)
+        host = ctypes.addressof((ctypes.c_ubyte * size).from_buffer(block))
+        self.mapped[host] = next(self.handles) << 20
+        self.memory[self.mapped[host]] = block
+        return (host,)
+
+    def _cuMemHostGetDevicePointer(self, host: int, flags: int) -> Any:
+        assert flags == 0
+        return (self.real.CUdeviceptr(self.mapped[host]),)
 
     def _cuLibraryGetKernel(self, library: Any, name: bytes) -> Any:
         return (self.real.CUkernel(100 + list(self.kernels).index(name.decode())),)

@@ -1,0 +1,218 @@
+"""The checks of debug builds: indices, divisors, and casts to ints. `kdsl.checks` says how a failure is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from llvmlite import ir as llvm
+
+from kdsl import checks
+from kdsl.checks import Site, Table
+from kdsl.codegen.context import Context, ModuleContext
+from kdsl.codegen.conversions import float_to_float
+from kdsl.codegen.memory import extent
+from kdsl.codegen.ranges import Interval
+from kdsl.codegen.types import DOUBLE, I8, I32, I64, VOID, constant, pointer
+from kdsl.codegen.walk import subexpressions
+from kdsl.ir import nodes as ir
+from kdsl.ir.nodes import BinaryOp
+from kdsl.lang.types import F32, F64, ArrayType, Kind, ScalarType, Space
+from kdsl.source import Span
+
+_FAILED = "kdsl_check_failed"
+_BY_ZERO = {BinaryOp.FLOORDIV: "division", BinaryOp.MOD: "modulo"}
+_GLOBAL = pointer(Space.GLOBAL)
+_CLAIM = 'syncscope("device") monotonic'
+
+
+def may_fail(e: ir.Expr) -> bool:
+    """Whether there is a check in an expression without memory accesses."""
+    return any(
+        part.checked if isinstance(part, ir.Cast) else isinstance(part, ir.Binary) and part.op in _BY_ZERO
+        for part in subexpressions(e)
+    )
+
+
+def check_indices(
+    context: Context,
+    e: ir.ElementAddress,
+    base: llvm.Value,
+    t: ArrayType,
+    indices: Sequence[tuple[llvm.Value, ScalarType]],
+    known: Sequence[Interval | None],
+) -> None:
+    """Each index is at least 0 and less than its axis' extent."""
+    name = _array_name(e.base)
+    for axis, ((index, index_type), interval) in enumerate(zip(indices, known, strict=True)):
+        if t.shape is not None and interval is not None and interval.within(Interval(0, t.shape[axis] - 1)):
+            continue
+        size = extent(context, base, t, axis)
+        wide, most = _word(context, index, index_type), context.builder.sext(size, I64) if size.type != I64 else size
+        text = f"index {{}} is outside of axis {axis} of {name}, whose extent is {{}}"
+        holds = context.builder.icmp_unsigned("<", wide, most)
+        _require(context, holds, _site(e.span, _letter(index_type) + "s", text, memory=True), (wide, most))
+
+
+def _array_name(array: ir.Expr) -> str:
+    match array:
+        case ir.SharedArray(name=name) | ir.LocalArray(name=name) | ir.ConstantArray(name=name):
+            return f"`{name}`"
+        case ir.Read(local):
+            return f"`{local.name}`"
+        case _:
+            return "the array"
+
+
+def check_divisor(context: Context, e: ir.Binary, n: llvm.Value, d: llvm.Value, divisor: Interval | None) -> None:
+    """An int is not divided by zero."""
+    if e.op not in _BY_ZERO or not e.type.is_int:
+        return
+    interval = divisor or Interval.of(e.type)
+    if not interval.low <= 0 <= interval.high:
+        return
+    letter = _letter(e.type)
+    site = _site(e.span, letter + letter, f"integer {_BY_ZERO[e.op]} by zero: {{}} {e.op.value} {{}}")
+    holds = context.builder.icmp_unsigned("!=", d, constant(e.type, 0))
+    _require(context, holds, site, (_word(context, n, e.type), _word(context, d, e.type)))
+
+
+def check_cast(context: Context, e: ir.Cast, value: llvm.Value, result: llvm.Value, known: Interval | None) -> None:
+    """An int that is cast to another int type stays the same number; a float's whole part fits, and is a number."""
+    source = e.operand.type
+    assert isinstance(source, ScalarType)
+    if not e.type.is_int or source.kind is Kind.BOOL:
+        return
+    if source.is_float:
+        holds = _float_fits(context, value, source, e.type)
+    elif (known or Interval.of(source)).within(Interval.of(e.type)):
+        return
+    else:
+        holds = _int_fits(context, value, source, e.type)
+    site = _site(e.span, _letter(source) + _letter(e.type), f"{{}} does not fit {e.type}, which makes it {{}}")
+    _require(context, holds, site, (_word(context, value, source), _word(context, result, e.type)))
+
+
+def _int_fits(context: Context, value: llvm.Value, source: ScalarType, target: ScalarType) -> llvm.Value:
+    builder = context.builder
+    compare = builder.icmp_signed if source.is_signed else builder.icmp_unsigned
+    low, high = max(source.minimum, target.minimum), min(source.maximum, target.maximum)
+    return builder.and_(compare(">=", value, constant(source, low)), compare("<=", value, constant(source, high)))
+
+
+def _float_fits(context: Context, value: llvm.Value, source: ScalarType, target: ScalarType) -> llvm.Value:
+    """Ordered comparisons, which a NaN fails. The bounds are powers of two, which f32 and f64 hold, or one less."""
+    builder = context.builder
+    if source.bits == 16:
+        value, source = float_to_float(context, value, source, F32), F32
+    # The whole part of -128.9 fits an i8. Where minimum - 1 is no value of the float type, the next smaller one is
+    # too small as well.
+    exact = target.bits <= (24 if source == F32 else 53)
+    if exact or not target.is_signed:
+        low = builder.fcmp_ordered(">", value, constant(source, float(target.minimum - 1)))
+    else:
+        low = builder.fcmp_ordered(">=", value, constant(source, float(target.minimum)))
+    return builder.and_(low, builder.fcmp_ordered("<", value, constant(source, float(target.maximum + 1))))
+
+
+def _site(span: Span, values: str, text: str, *, memory: bool = False) -> Site:
+    file = span.file if span.file.startswith("<") else Path(span.file).name
+    return Site(file, span.line, memory, values, text)
+
+
+def _letter(t: ScalarType) -> str:
+    return "f" if t.is_float else "s" if t.is_signed else "u"
+
+
+def _word(context: Context, value: llvm.Value, t: ScalarType) -> llvm.Value:
+    """A scalar as 64 bits: an int extended, a float as an f64."""
+    builder = context.builder
+    if t.is_float:
+        wide = value if value.type == DOUBLE else float_to_float(context, value, t, F64)
+        return builder.bitcast(wide, I64)
+    if value.type == I64:
+        return value
+    return (builder.sext if t.is_signed else builder.zext)(value, I64)
+
+
+def _require(context: Context, holds: llvm.Value, site: Site, values: tuple[llvm.Value, llvm.Value]) -> None:
+    """Go on if ``holds``, else tell the host and stop."""
+    builder, sites = context.builder, context.shared.sites
+    failed, passed = builder.append_basic_block("check.failed"), builder.append_basic_block("check.passed")
+    builder.cbranch(holds, passed, failed)
+    builder.position_at_end(failed)
+    sites.append(site)
+    builder.call(_failing(context.shared), [llvm.Constant(I32, len(sites)), *values])
+    # Why not `unreachable` alone? LLVM would take it for a promise, and drop the check.
+    context.call("llvm.trap", VOID, [])
+    builder.unreachable()
+    builder.position_at_end(passed)
+
+
+def _failing(shared: ModuleContext) -> llvm.Function:
+    """The function that a thread whose check failed calls: (the check's number, two values). It does not return."""
+    known = shared.module.globals.get(_FAILED)
+    if known is not None:
+        return known
+    function = llvm.Function(shared.module, llvm.FunctionType(VOID, [I32, I64, I64]), _FAILED)
+    function.linkage = "internal"
+    for attribute in ("noinline", "cold", "nounwind"):
+        function.attributes.add(attribute)
+    state = _variable(shared, checks.STATE, bytes(checks.STATE_BYTES), 8)
+    blocks = {name: function.append_basic_block(name) for name in ("entry", "late", "first", "tell", "stop")}
+    builder = llvm.IRBuilder(blocks["entry"])
+    claim = builder.gep(state, [llvm.Constant(I64, checks.CLAIM_OFFSET)], source_etype=I8)
+    word = builder.cmpxchg(claim, llvm.Constant(I32, 0), llvm.Constant(I32, 1), _CLAIM, "monotonic")
+    builder.cbranch(builder.extract_value(word, 1), blocks["first"], blocks["late"])
+
+    # Why does a thread that failed later not trap? The trap would end the first one before its record is whole.
+    builder.position_at_end(blocks["late"])
+    builder.call(shared.declare("llvm.nvvm.exit", VOID, []), [])
+    builder.unreachable()
+
+    builder.position_at_end(blocks["first"])
+    address = builder.load(state, align=8, typ=I64)
+    listens = builder.icmp_unsigned("!=", address, llvm.Constant(I64, 0))
+    builder.cbranch(listens, blocks["tell"], blocks["stop"])
+    builder.position_at_end(blocks["tell"])
+    _tell(shared, builder, builder.inttoptr(address, _GLOBAL), function.args)
+    builder.branch(blocks["stop"])
+    builder.position_at_end(blocks["stop"])
+    builder.call(shared.declare("llvm.trap", VOID, []), [])
+    builder.unreachable()
+    return function
+
+
+def _tell(
+    shared: ModuleContext, builder: llvm.IRBuilder, record: llvm.Value, arguments: Sequence[llvm.Argument]
+) -> None:
+    """Fill the record; the check's number last, since it says that all is there."""
+
+    def write(value: llvm.Value, offset: int) -> None:
+        place = builder.gep(record, [llvm.Constant(I64, offset)], source_etype=I8)
+        builder.store(value, place, align=value.type.width // 8)
+
+    number, first, second = arguments
+    for offset, register in ((checks.BLOCK_OFFSET, "ctaid"), (checks.THREAD_OFFSET, "tid")):
+        for position, axis in enumerate("xyz"):
+            read = shared.declare(f"llvm.nvvm.read.ptx.sreg.{register}.{axis}", I32, [])
+            write(builder.call(read, []), offset + 4 * position)
+    write(first, checks.VALUES_OFFSET)
+    write(second, checks.VALUES_OFFSET + 8)
+    fence = shared.declare("llvm.nvvm.membar.sys", VOID, [])
+    builder.call(fence, [])
+    write(number, 0)
+    builder.call(fence, [])
+
+
+def add_table(shared: ModuleContext, kernels: Sequence[str]) -> None:
+    """Put the table of all checks into the module."""
+    _variable(shared, checks.TABLE, Table(tuple(kernels), tuple(shared.sites)).encoded(), 1)
+
+
+def _variable(shared: ModuleContext, name: str, data: bytes, align: int) -> llvm.GlobalVariable:
+    """A global variable that the host finds by its name."""
+    t = llvm.ArrayType(I8, len(data))
+    variable = shared.variable(t, name, Space.GLOBAL, align)
+    variable.linkage, variable.initializer = "", llvm.Constant(t, bytearray(data))
+    return variable
