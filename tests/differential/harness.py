@@ -159,6 +159,16 @@ def agrees(want: Expected, got: int, t: Scalar) -> bool:
     return want == got
 
 
+def without_payloads(case: Case, got: list[int] | str) -> list[int | None] | str:
+    """Outputs with every f64 NaN as None. Why? Where both operands are NaNs, f64 keeps the payload of one of them, and
+    ptxas may swap the operands of an addition or a multiplication: the PTX does not say which.
+    """
+    t = named(case.program.output)
+    if isinstance(got, str) or t.name != "f64":
+        return got if isinstance(got, str) else list(got)
+    return [None if math.isnan(ieee.decode(bits, t.format)) else bits for bits in got]
+
+
 def compare(case: Case, got: list[int] | str, want: list[Expected]) -> Mismatch | None:
     """The first lane that differs."""
     if isinstance(got, str):

@@ -64,4 +64,6 @@ def test_a_gpu_agrees_with_the_reference_and_with_the_emulator(
     programs = cases(kind, chunk)
     found = harness.mismatches(gpu, programs, tmp_path)
     assert not found, report(gpu, found, tmp_path)
-    assert harness.run_all(gpu, programs, tmp_path) == harness.run_all(emulator, programs, tmp_path)
+    here, there = (harness.run_all(device, programs, tmp_path) for device in (emulator, gpu))
+    for case, ours, theirs in zip(programs, here, there, strict=True):
+        assert harness.without_payloads(case, ours) == harness.without_payloads(case, theirs)
