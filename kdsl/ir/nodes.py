@@ -1,7 +1,7 @@
 """The typed tree that the frontend makes and codegen lowers: its modules and functions, and all nodes under one roof.
 
-The rest is in `expressions`, `statements` and `operators`. Every expression has a concrete type, weak literals are gone,
-and a span. Locals are mutable; LLVM's mem2reg builds SSA from them. docs/language.md says what the operators mean.
+The rest is in `expressions`, `statements` and `operators`. Every expression has a concrete type, no weak literal is left.
+Locals are mutable; LLVM's mem2reg builds SSA from them. docs/language.md says what the operators mean.
 """
 
 from __future__ import annotations
