@@ -1,6 +1,6 @@
 """The typed tree that the frontend makes and codegen lowers: its modules and functions, and all nodes under one roof.
 
-The rest is in `expressions`, `statements` and `operators`. Every expression has a concrete type, no weak literal is left.
+The rest: `expressions`, `statements`, `operators`. Every expression has a concrete type: no weak literal is left.
 Locals are mutable; LLVM's mem2reg builds SSA from them. docs/language.md says what the operators mean.
 """
 
