@@ -25,15 +25,11 @@ from kdsl.source import CompileError, FunctionNode, SourceFile, Span, find_funct
 
 @dataclass(frozen=True)
 class KernelRequest:
-    """One kernel to check. ``parameters`` are the types from a launch, None where the annotation says it.
-
-    ``name`` is the name in PTX if it is not the function's own.
-    """
+    """One kernel to check. ``parameters`` are the types from a launch, None where the annotation says it."""
 
     function: FunctionType
     parameters: tuple[Type | None, ...] | None = None
     options: ir.Options = field(default_factory=ir.Options)
-    name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -97,7 +93,7 @@ def _kernel(session: Session, request: KernelRequest) -> ir.Function:
             frame.declared[parameter.arg] = type
     frame.types[RETURN] = VOID
     frame.declared[RETURN] = VOID
-    name = mangle(request.name or function.__name__)
+    name = mangle(function.__name__)
     try:
         infer(frame)
         passed = tuple(p.arg for p in scope.parameters if p.arg in frame.types and p.arg not in entry)
