@@ -53,7 +53,7 @@ def check_kernels(requests: list[KernelRequest]) -> Checked:
 
 def _check_kernels(requests: list[KernelRequest]) -> Checked:
     reporter, captures = Reporter(), Captures()
-    taken = {mangle(r.name or r.function.__name__) for r in requests}
+    taken = {mangle(r.function.__name__) for r in requests}
     kernels: list[ir.Function] = []
     functions: list[ir.Function] = []
     for request in requests:
