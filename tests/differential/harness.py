@@ -161,7 +161,8 @@ def agrees(want: Expected, got: int, t: Scalar) -> bool:
 
 def without_payloads(case: Case, got: list[int] | str) -> list[int | None] | str:
     """Outputs with every f64 NaN as None. Why? Where both operands are NaNs, f64 keeps the payload of one of them, and
-    ptxas may swap the operands of an addition or a multiplication: the PTX does not say which.
+    the PTX does not say which: ptxas 13.0 makes one DADD of a + b and b + a. The payloads of single instructions are
+    compared to the bit in tests/emulator/test_instructions_on_devices.py.
     """
     t = named(case.program.output)
     if isinstance(got, str) or t.name != "f64":
