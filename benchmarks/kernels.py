@@ -19,9 +19,10 @@ import numpy as np
 
 import kdsl
 from benchmarks import examples, isolated, nvcc
+from benchmarks.comparisons import COMPARISONS, Comparison
 from benchmarks.gpu import Device, Entry, Function, Gpu, unavailable
 from benchmarks.report import geometric_mean, table
-from benchmarks.workloads import COMPARISONS, Comparison, Workload
+from benchmarks.workloads import Workload
 
 MEAN_BUDGET = 1.00
 WORST_BUDGET = 1.05
@@ -101,6 +102,8 @@ def verify(gpu: Device, work: Workload, ours: Entry, theirs: Entry) -> str:
                 gpu.clear(buffer.address, buffer.nbytes)  # or the other kernel's result could pass for this one's
             else:
                 gpu.write(buffer.address, buffer.initial)
+        for buffer in work.scratch:
+            gpu.clear(buffer.address, buffer.nbytes)
         function.launch(work.grid, work.block, arguments)
         gpu.synchronize()
         got = [np.empty(buffer.shape, buffer.dtype) for buffer in work.outputs]
@@ -125,7 +128,7 @@ def interleaved(gpu: Gpu, work: Workload, ours: Function, theirs: Function) -> t
     for repetition in range(-2, REPETITIONS):
         for function, arguments, into in pair if repetition % 2 else reversed(pair):
             launch = lambda f=function, a=arguments: f.launch(work.grid, work.block, a)  # noqa: E731
-            elapsed = gpu.microseconds(launch, work.launches)
+            elapsed = gpu.microseconds(launch, work.launches, [(b.address, b.nbytes) for b in work.scratch])
             if repetition >= 0:  # before: warming up
                 into.append(elapsed)
         if perf_counter() > deadline and len(times[0]) >= 5:

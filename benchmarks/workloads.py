@@ -1,10 +1,10 @@
-"""The examples' kernels at sizes past any cache: buffers, arguments for both compilers, and the check of results."""
+"""What a timed launch consists of, and the kernels of examples 01 to 10 at sizes past any cache."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
@@ -46,6 +46,12 @@ class Workload:
     launches: int = 5
     bit_equal: bool = False
     """Whether the two kernels must agree in every bit: there is no multiply and add that may be fused or not."""
+    scratch: list[Buffer] = field(default_factory=list)
+    """Cleared before each launch, which then is the only one that is timed; clearing is not."""
+
+    def __post_init__(self) -> None:
+        if self.scratch:
+            self.launches = 1
 
 
 def upload(gpu: Device, host: Array) -> Buffer:
@@ -219,42 +225,3 @@ def heat(gpu: Device, example: ModuleType, n: int) -> Workload:
     ours = array(on_device) + array(out)
     grid, block = (ceil_div(n, 32), ceil_div(n, 4), ceil_div(n, 2)), (32, 4, 2)
     return Workload(grid, block, ours, theirs, [out], check, bytes_moved=8 * n**3)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A kernel of an example and its twin in benchmarks/cuda. ``size``: what ``prepare`` takes on a GPU: elements, or
-    the length of an edge. ``judged``: it counts in mean and worst."""
-
-    example: str
-    kernel: str
-    prepare: Callable[[Device, ModuleType, int], Workload]
-    size: int
-    judged: bool = True
-
-    def find(self, example: ModuleType) -> Any:
-        """The kernel, which may lie in a `cuda_module`."""
-        place = example.kernels if hasattr(example, "kernels") else example
-        return getattr(place, self.kernel)
-
-    @property
-    def twin(self) -> str:
-        return self.example.partition("_")[2]
-
-
-COMPARISONS = {
-    c.twin: c
-    for c in (
-        # One thread: what is timed is the device's own start and end of a kernel.
-        Comparison("01_hello_constant", "hello", hello_constant, 1, judged=False),
-        Comparison("02_vadd", "vadd", vadd, 1 << 26),
-        Comparison("03_saxpy", "saxpy", saxpy, 1 << 26),
-        Comparison("04_reduction", "block_sums", reduction, 1 << 28),
-        Comparison("05_matmul_tiled", "matmul", matmul, 4096),
-        Comparison("06_transpose", "transpose", transpose, 12288),
-        Comparison("07_histogram", "histogram", histogram, 1 << 28),
-        Comparison("08_mandelbrot", "mandelbrot", mandelbrot, 8192),
-        Comparison("09_black_scholes", "black_scholes", black_scholes, 1 << 24),
-        Comparison("10_stencil3d", "heat", heat, 512),
-    )
-}

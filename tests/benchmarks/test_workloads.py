@@ -17,10 +17,10 @@ import pytest
 
 import kdsl
 from benchmarks import examples
+from benchmarks.comparisons import COMPARISONS
 from benchmarks.gpu import Argument
 from benchmarks.kernels import verify
 from benchmarks.nvcc import SOURCES
-from benchmarks.workloads import COMPARISONS
 from kdsl.backend import Backend, Launch
 from kdsl.emulator import Emulator
 
@@ -35,6 +35,16 @@ SIZES = {
     "mandelbrot": 40,
     "black_scholes": 1001,
     "stencil3d": 19,
+    "scan": 3001,
+    "radix_sort": 3001,
+    "hash_map": 1001,
+    "nbody": 201,
+    "game_of_life": 45,
+    "spmv_csr": 75,
+    "convolution2d": 45,
+    "monte_carlo_pi": 3001,
+    "warp_aggregated_atomics": 5003,
+    "softmax": 75,
 }
 
 
