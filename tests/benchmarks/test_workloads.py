@@ -44,7 +44,7 @@ SIZES = {
     "convolution2d": 45,
     "monte_carlo_pi": 3001,
     "warp_aggregated_atomics": 5003,
-    "softmax": 75,
+    "softmax": 76,
 }
 
 
