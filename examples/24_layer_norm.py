@@ -22,7 +22,8 @@ def warp_sum(value: f32) -> f32:
 
 
 def lane_sum(v: f32x4) -> f32:
-    return (v.x + v.y) + (v.z + v.w)
+    total: f32 = (v.x + v.y) + (v.z + v.w)
+    return total
 
 
 @kernel
