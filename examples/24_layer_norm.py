@@ -65,10 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Rows far from 0, and of different widths.
     rng = np.random.default_rng(24)
     columns = 4 * size.vectors
-    x = rng.standard_normal((size.rows, columns)) * rng.uniform(1, 8, (size.rows, 1)) + rng.uniform(
-        -9, 9, (size.rows, 1)
-    )
-    x = x.astype(np.float32)
+    centre, width = rng.uniform(-9, 9, (size.rows, 1)), rng.uniform(1, 8, (size.rows, 1))
+    x = (centre + width * rng.standard_normal((size.rows, columns))).astype(np.float32)
     weight, bias = rng.uniform(-2, 2, (2, columns)).astype(np.float32)
     out = np.empty_like(x)
 
