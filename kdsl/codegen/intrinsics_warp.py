@@ -1,4 +1,4 @@
-"""Shuffles of any scalar type: PTX moves 32 bits between lanes, wider values go in two halves."""
+"""Shuffles of any value: PTX moves 32 bits between lanes, so a value goes in as many words as it has."""
 
 from __future__ import annotations
 
@@ -8,29 +8,22 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from kdsl.codegen.context import Context
-from kdsl.codegen.types import I1, I32, I64
+from kdsl.codegen.types import I32
+from kdsl.codegen.words import from_words, to_words
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import Kind, ScalarType
+from kdsl.lang.types import ScalarType
 from kdsl.source import CompileError
 
 _MODES = {"shfl_sync": "idx", "shfl_up_sync": "up", "shfl_down_sync": "down", "shfl_xor_sync": "bfly"}
 
 
 def _shuffle(context: Context, call: ir.IntrinsicCall, arguments: Sequence[llvm.Value]) -> Any:
-    assert isinstance(call.type, ScalarType)
     _check_width(call)
     mode = _MODES[call.intrinsic.name]
     mask, value, lane, width = arguments
     control = _control(context.builder, mode, width)
-    bits = bits_of(context.builder, call.type, value)
-    if call.type.bits < 64:
-        return _value(context, call.type, move(context, mode, mask, bits, lane, control))
-    # As a vector, which PTX takes apart and puts together with one `mov.b64` each.
-    halves: Any = context.builder.bitcast(bits, llvm.VectorType(I32, 2))
-    for index in llvm.Constant(I32, 0), llvm.Constant(I32, 1):
-        half = move(context, mode, mask, context.builder.extract_element(halves, index), lane, control)
-        halves = context.builder.insert_element(halves, half, index)
-    return _value(context, call.type, context.builder.bitcast(halves, I64))
+    words = to_words(context.builder, call.type, value)
+    return from_words(context.builder, call.type, [move(context, mode, mask, w, lane, control) for w in words])
 
 
 def move(context: Context, mode: str, mask: Any, bits: Any, lane: Any, control: Any) -> Any:
@@ -59,15 +52,6 @@ def bits_of(builder: llvm.IRBuilder, t: ScalarType, value: Any) -> Any:
     if t.is_float:
         value = builder.bitcast(value, llvm.IntType(t.bits))
     return value if t.bits >= 32 else builder.zext(value, I32)
-
-
-def _value(context: Context, t: ScalarType, bits: Any) -> Any:
-    builder = context.builder
-    if t.kind is Kind.BOOL:
-        return builder.trunc(bits, I1)
-    if t.bits < 32:
-        bits = builder.trunc(bits, llvm.IntType(t.bits))
-    return builder.bitcast(bits, context.type(t)) if t.is_float else bits
 
 
 WARP: Mapping[str, Callable[[Context, ir.IntrinsicCall, Sequence[llvm.Value]], Any]] = {"shuffle": _shuffle}

@@ -25,6 +25,7 @@ from kdsl.frontend.overloads import (
     signatures,
     variable_of,
 )
+from kdsl.frontend.shuffles import moved_whole
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, type_of, weak_type
 from kdsl.ir import nodes as ir
 from kdsl.lang.intrinsic import Intrinsic
@@ -119,9 +120,9 @@ def constant_of(value: Value) -> Any:
 
 def _built(frame: Frame, intrinsic: Intrinsic, signature: Signature, given: Given, node: ast.Call) -> Value:
     variable = variable_of(signature)
-    bound: dict[TypeVar, ScalarType] = {}
+    bound: dict[TypeVar, Type] = {}
     if variable is not None:
-        chosen = _bind(frame, intrinsic, variable, signature, given, node)
+        chosen = _moved_whole(intrinsic, given) or _bind(frame, intrinsic, variable, signature, given, node)
         if chosen is None:
             return POISON
         bound[variable] = chosen
@@ -140,13 +141,18 @@ def _built(frame: Frame, intrinsic: Intrinsic, signature: Signature, given: Give
         names.append(parameter.name)
     result = bound_result(signature.result, bound)
     type = bound.get(variable) if variable is not None else None
+    scalar = type if isinstance(type, ScalarType) else None
     return Runtime(
-        ir.IntrinsicCall(intrinsic, tuple(arguments), tuple(names), type, result, frame.span(node), tuple(constants))
+        ir.IntrinsicCall(intrinsic, tuple(arguments), tuple(names), scalar, result, frame.span(node), tuple(constants))
     )
 
 
+def _moved_whole(intrinsic: Intrinsic, given: Given) -> Type | None:
+    return moved_whole(intrinsic, given["value"][0]) if "value" in given else None
+
+
 def _argument(
-    frame: Frame, parameter: Parameter, bound: dict[TypeVar, ScalarType], given: Given, node: ast.Call
+    frame: Frame, parameter: Parameter, bound: dict[TypeVar, Type], given: Given, node: ast.Call
 ) -> ir.Expr | None:
     type: Type
     match parameter.form:

@@ -115,7 +115,7 @@ def variable_of(signature: Signature) -> TypeVar | None:
     return None
 
 
-def bound_result(result: Any, bound: Mapping[TypeVar, ScalarType]) -> Type:
+def bound_result(result: Any, bound: Mapping[TypeVar, Type]) -> Type:
     """The result's type where the TypeVar is bound."""
     if isinstance(result, tuple):
         return TupleType(tuple(bound_result(r, bound) for r in result))

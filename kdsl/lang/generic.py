@@ -5,7 +5,7 @@ To the kernel compiler the constraints are the overloads; to a type checker they
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from kdsl.lang.types import bf16, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 
@@ -20,3 +20,9 @@ N = TypeVar("N", i32, u32, i64, u64)
 
 S = TypeVar("S", bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64)
 """Any scalar."""
+
+if TYPE_CHECKING:
+    V = TypeVar("V")
+else:
+    V = S
+"""What a shuffle moves: any scalar by its signature, and besides, as `kdsl.frontend.shuffles` says, what holds some."""

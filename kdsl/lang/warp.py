@@ -1,34 +1,35 @@
 """Warp operations: shuffles and votes (PTX ISA 9.0, 9.7.9.6 and 9.7.13).
 
 Every lane that ``mask`` names must come to the same call with the same mask, and the caller's bit must be set.
+A shuffle moves scalars, vectors and tuples of them, in as many instructions as a value has 32-bit words.
 """
 
 # mypy: disable-error-code="empty-body"
 
 from __future__ import annotations
 
-from kdsl.lang.generic import S
+from kdsl.lang.generic import V
 from kdsl.lang.intrinsic import Emit, Nvvm, intrinsic
 from kdsl.lang.types import i32, u32
 
 
 @intrinsic(Emit("shuffle"), ptx="shfl.sync.idx.b32", convergent=True)
-def shfl_sync(mask: u32, value: S, lane: u32, width: i32 = 32) -> S:
+def shfl_sync(mask: u32, value: V, lane: u32, width: i32 = 32) -> V:
     """The value held by lane ``lane % width`` of the caller's group of ``width`` lanes (1, 2, 4, 8, 16 or 32)."""
 
 
 @intrinsic(Emit("shuffle"), ptx="shfl.sync.up.b32", convergent=True)
-def shfl_up_sync(mask: u32, value: S, delta: u32, width: i32 = 32) -> S:
+def shfl_up_sync(mask: u32, value: V, delta: u32, width: i32 = 32) -> V:
     """The value held ``delta`` lanes below; the lowest ``delta`` lanes of each group of ``width`` keep their own."""
 
 
 @intrinsic(Emit("shuffle"), ptx="shfl.sync.down.b32", convergent=True)
-def shfl_down_sync(mask: u32, value: S, delta: u32, width: i32 = 32) -> S:
+def shfl_down_sync(mask: u32, value: V, delta: u32, width: i32 = 32) -> V:
     """The value held ``delta`` lanes above; the highest ``delta`` lanes of each group of ``width`` keep their own."""
 
 
 @intrinsic(Emit("shuffle"), ptx="shfl.sync.bfly.b32", convergent=True)
-def shfl_xor_sync(mask: u32, value: S, lane_mask: u32, width: i32 = 32) -> S:
+def shfl_xor_sync(mask: u32, value: V, lane_mask: u32, width: i32 = 32) -> V:
     """The value held by the lane whose index is the caller's xor ``lane_mask``.
 
     A lane in a later group of ``width`` lanes is out of reach: the caller keeps its own value.

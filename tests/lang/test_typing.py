@@ -27,7 +27,7 @@ def test_wrong_calls_are_seen(tmp_path: Path) -> None:
         "thread_idx.w\n"
         "grid(4)\n"
         'fence("device")\n'
-        'shfl_sync(1, "text", 0)\n'
+        'shfl_sync("text", 1, 0)\n'
         "shfl_sync(1)\n"
     )
     code, output = mypy(str(wrong))

@@ -139,8 +139,8 @@ def test_what_takes_no_vector():
         #   are f32x4 # hint: take a component's address: bitcast(p, Ptr[f32])
         r1 = load(p, 0, cache="cg")  # error: load() takes elements of bool, i8, i16, i32, i64, u8, u16, u32, u64, f16,
         #   bf16, f32, f64, and these are f32x4 # hint: take a component's address: bitcast(p, Ptr[f32])
-        r2 = shfl_sync(FULL_MASK, v, 0)  # error: shfl_sync() takes bool, i8, i16, i32, i64, u8, u16, u32, u64, f16,
-        #   bf16, f32 or f64, and this is f32x4 # hint: take its components: v.x
+        r2 = shfl_sync(FULL_MASK, (v, p), 0)  # error: shfl_sync() takes bool, i8, i16, i32, i64, u8, u16, u32, u64,
+        #   f16, bf16, f32 or f64, and this is tuple[f32x4, Ptr[f32x4]]
         r3 = bitcast(v, u32)  # error: bitcast() makes scalars of scalars and pointers of pointers, not u32 of f32x4
         #   # hint: take its components: v.x
         r4 = constant.array(f32x4)  # error: constant.array() takes a NumPy array of the host
