@@ -15,8 +15,9 @@ ptx_lines   from a line of PTX back to the Python line
 emulator    runs PTX text without a GPU
 runtime     the CUDA driver, arrays in device memory, streams, launching
 backend     what a place that runs kernels offers: the driver and the emulator are two
-device      which device is current: a GPU where there is one, else the emulator
+devices     which device is current: a GPU where there is one, else the emulator
 host        arrays, streams and events on the current device
+variables   arrays that kernels and the host know by name: `device.array`, `constant.empty`
 random      random numbers: functions in the kernel language
 module      several kernels in one module, and modules that other compilers made
 explorer    views of a compilation
@@ -93,7 +94,7 @@ if TYPE_CHECKING:
     )
     from kdsl.lang.inline import asm
     from kdsl.lang.math import brev, byte_perm, clz, fast, ffs, fma, hadd, mul24, mul_hi, popc, rhadd, rsqrt, sad
-    from kdsl.lang.memory import constant, load, local, prefetch, shared, store
+    from kdsl.lang.memory import load, local, prefetch, shared, store
     from kdsl.lang.special import brkpt, clock, clock64, globaltimer, nanosleep, sm_id, trap
     from kdsl.lang.static import static_assert, static_range
     from kdsl.lang.synchronization import (
@@ -145,6 +146,7 @@ if TYPE_CHECKING:
     from kdsl.runtime.memory import DeviceArray
     from kdsl.source import CompileError
     from kdsl.target import Target
+    from kdsl.variables import constant, device
 
 _MODULES = {
     "kdsl.lang.types": "i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 Ptr Array Constexpr",
@@ -169,7 +171,7 @@ _MODULES = {
         "funnel_shift_l funnel_shift_lc funnel_shift_r funnel_shift_rc bfe bfi lop3 mul_wide dp4a dp2a_lo dp2a_hi"
     ),
     "kdsl.lang.special": "brkpt clock clock64 globaltimer nanosleep sm_id trap",
-    "kdsl.lang.memory": "shared local constant load store prefetch",
+    "kdsl.lang.memory": "shared local load store prefetch",
     "kdsl.lang.inline": "asm",
     "kdsl.lang.static": "static_assert static_range",
     "kdsl.lang.casts": "bitcast",
@@ -181,6 +183,7 @@ _MODULES = {
     "kdsl.compilation": "Compilation",
     "kdsl.compiler": "Kernel kernel current_device set_device",
     "kdsl.module": "KernelModule LoadedModule cuda_module load_module",
+    "kdsl.variables": "constant device",
     "kdsl.host": "Event Stream empty synchronize to_device zeros",
     "kdsl.runtime.config": "LaunchConfig",
     "kdsl.runtime.memory": "DeviceArray",
@@ -256,6 +259,7 @@ __all__ = [
     "constant",
     "cuda_module",
     "current_device",
+    "device",
     "dp2a_hi",
     "dp2a_lo",
     "dp4a",

@@ -129,6 +129,16 @@ class Backend(Protocol):
         """The entry ``name`` of a loaded module; KeyError lists the entries there are."""
         ...
 
+    def variable(self, module: Any, name: str) -> tuple[int, int]:
+        """Address and size in bytes of a loaded module's variable in global or constant memory; KeyError lists those
+        there are.
+        """
+        ...
+
+    def variables(self, module: Any) -> tuple[str, ...]:
+        """The names of the module's variables, sorted; empty where the image does not tell them."""
+        ...
+
     def launch(self, function: Any, launch: Launch, parameters: bytearray | bytes) -> None:
         """Enqueue one launch; ``parameters`` holds the kernel's arguments at their CUDA C offsets and is read before
         the return.

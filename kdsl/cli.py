@@ -13,7 +13,7 @@ import click
 from kdsl.backend import DeviceError
 from kdsl.codegen.sass import AssemblyError
 from kdsl.compiler import Kernel, set_device, start_trace
-from kdsl.device import DeviceChoiceError
+from kdsl.devices import DeviceChoiceError
 from kdsl.explorer import text
 from kdsl.files import FileError, kernels_of, load_file, syntax_message, user_traceback
 from kdsl.source import CompileError

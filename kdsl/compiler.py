@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, cast, overl
 
 from kdsl.backend import Backend, DeviceError
 from kdsl.compilation import Compilation, run_pipeline
-from kdsl.device import DeviceChoiceError, Devices, InvalidChoice
+from kdsl.devices import DeviceChoiceError, Devices, InvalidChoice
 from kdsl.ir.options import Options
 from kdsl.lang.types import ConstexprType, Type
 from kdsl.parameters import by_name, defaults_of, filling, from_signature, types_of
 from kdsl.runtime.errors import ArgumentError, ExtentError, LaunchConfigError
 from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_configured
+from kdsl.runtime.variables import attach
 from kdsl.source import CompileError
 from kdsl.target import Target
 from kdsl.timeline import Timeline
@@ -266,6 +267,7 @@ class Kernel(Generic[P]):
         compilation = run_pipeline([self.request(types)], Target.parse(backend.target), DEVICES.timeline)
         (tree,) = compilation.tree.kernels
         module = backend.load(compilation.ptx.encode())
+        attach(backend, module, compilation.tree.variables)
         # What a launch looks at: the current device, and each captured name.
         conditions = (Captured(vars(DEVICES), "_current", backend), *compilation.captured)
         passed = [

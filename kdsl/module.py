@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -10,7 +12,8 @@ from kdsl.backend import Backend
 from kdsl.compilation import Compilation
 from kdsl.compiler import Kernel, build_launcher, compile, current_device
 from kdsl.lang.types import ConstexprType, Type
-from kdsl.runtime.launch import Configurations, Launcher, not_configured
+from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_configured
+from kdsl.runtime.variables import ModuleVariables, attach
 from kdsl.target import Target
 
 
@@ -21,6 +24,13 @@ class LoadedModule:
         self.backend = backend
         self.handle = handle
         self.name = name
+
+    @property
+    def globals(self) -> ModuleVariables:
+        """Its variables in global and constant memory by name, each as a DeviceArray of bytes:
+        ``m.globals["table"].view(np.float32)``. They live as long as the module; KeyError lists the names.
+        """
+        return ModuleVariables(self.backend, self.handle)
 
     def __repr__(self) -> str:
         return f"<module {self.name} on {self.backend.name}>"
@@ -41,9 +51,22 @@ def load_module(image: str | Path | bytes) -> LoadedModule:
 class LoadedKernel:
     """A kernel of a loaded module; ``k[grid, block](...)`` launches it, always on the module's device."""
 
-    def __init__(self, name: str, launcher: Launcher) -> None:
+    def __init__(self, name: str, launcher: Callable[[], Launcher]) -> None:
         self.name = name
-        self._configurations = Configurations(launcher.bind)
+        self._launcher = launcher
+        self._configurations = Configurations(self._bound)
+
+    def _bound(self, config: LaunchConfig) -> Callable[..., None]:
+        """A launch, which looks at what the module's kernels captured."""
+
+        def again(*arguments: Any) -> None:
+            current = self._launcher()
+            if current is not launcher:
+                self._configurations.clear()
+            current.bind(config)(*arguments)
+
+        launcher = self._launcher()
+        return launcher.bind(config, otherwise=again)
 
     def __getitem__(self, configuration: Any) -> Callable[..., None]:
         return self._configurations.configured(configuration)
@@ -56,10 +79,16 @@ class LoadedKernel:
 
 
 class LoadedKernels:
-    """The kernels of a `cuda_module` on a device, as attributes."""
+    """The kernels of a `cuda_module` on a device, as attributes; ``globals`` are its variables by name.
 
-    def __init__(self, kernels: dict[str, LoadedKernel]) -> None:
-        self._kernels = kernels
+    ``launchers`` gives those of all kernels, newly compiled if a captured name has been bound to something else.
+    """
+
+    def __init__(
+        self, names: Sequence[str], launchers: Callable[[], Mapping[str, Launcher]], globals: Mapping[str, Any]
+    ) -> None:
+        self._kernels = {name: LoadedKernel(name, partial(_of, launchers, name)) for name in names}
+        self.globals = globals
 
     def __getattr__(self, name: str) -> LoadedKernel:
         if name.startswith("_") or name not in self._kernels:
@@ -67,7 +96,51 @@ class LoadedKernels:
         return self._kernels[name]
 
     def __dir__(self) -> list[str]:
-        return list(self._kernels)
+        return [*self._kernels, "globals"]
+
+
+def _of(launchers: Callable[[], Mapping[str, Launcher]], name: str) -> Launcher:
+    return launchers()[name]
+
+
+class _Named(dict[str, Any]):
+    """Variables by name; a KeyError says which there are."""
+
+    def __missing__(self, name: str) -> NoReturn:
+        raise KeyError(f"the module has no variable {name!r}; it has {', '.join(sorted(self)) or 'none'}")
+
+
+class _Loading:
+    """One loaded state of a `cuda_module` on a device, made again when what its kernels captured has changed."""
+
+    def __init__(self, module: KernelModule, backend: Backend) -> None:
+        self.module, self.backend = module, backend
+        self.variables = _Named()
+        self._lock = threading.Lock()
+        self._launchers = self._load()
+
+    def launchers(self) -> Mapping[str, Launcher]:
+        """The kernels' launchers, current ones."""
+        with self._lock:
+            if not all(launcher.holds() for launcher in self._launchers.values()):
+                self._launchers = self._load()
+            return self._launchers
+
+    def _load(self) -> dict[str, Launcher]:
+        backend = self.backend
+        compilation = self.module.compile(backend.target)
+        handle = backend.load(compilation.ptx.encode())
+        attach(backend, handle, compilation.tree.variables)
+        self.variables.clear()
+        self.variables.update(compilation.tree.variables)
+        loaded = {}
+        for kernel, tree in zip(self.module.kernels, compilation.tree.kernels, strict=True):
+            passed = [
+                (name, parameter.type) for (name, _), parameter in zip(kernel.parameters, tree.parameters, strict=True)
+            ]
+            conditions = compilation.captured
+            loaded[kernel.name] = build_launcher(backend, handle, kernel.name, tree.name, passed, tree, conditions)
+        return loaded
 
 
 class KernelModule:
@@ -89,22 +162,14 @@ class KernelModule:
 
     def load(self) -> LoadedKernels:
         """Compile every kernel into one module and load it onto the current device. CompileError holds all mistakes
-        in any of them.
+        in any of them. When a name that they capture has been bound to something else, the next launch compiles them
+        again.
         """
         for kernel in self.kernels:
             if any(isinstance(type, ConstexprType) for _, type in kernel.parameters):
                 raise TypeError(f"{kernel.name}: a kernel with Constexpr parameters is compiled at its own launches")
-        backend = current_device()
-        compilation = self.compile(backend.target)
-        module = backend.load(compilation.ptx.encode())
-        loaded = {}
-        for kernel, tree in zip(self.kernels, compilation.tree.kernels, strict=True):
-            passed = [
-                (name, parameter.type) for (name, _), parameter in zip(kernel.parameters, tree.parameters, strict=True)
-            ]
-            launcher = build_launcher(backend, module, kernel.name, tree.name, passed, tree)
-            loaded[kernel.name] = LoadedKernel(kernel.name, launcher)
-        return LoadedKernels(loaded)
+        loading = _Loading(self, current_device())
+        return LoadedKernels([kernel.name for kernel in self.kernels], loading.launchers, loading.variables)
 
     def from_module(self, module: LoadedModule) -> LoadedKernels:
         """Give the entries of a module that any compiler made the types of this class's kernels; their bodies are not
@@ -116,8 +181,8 @@ class KernelModule:
         for kernel in self.kernels:
             # What the foreign code writes is not known, so every array is copied back.
             launcher = build_launcher(module.backend, module.handle, kernel.name, kernel.name, _annotated(kernel))
-            loaded[kernel.name] = LoadedKernel(kernel.name, launcher)
-        return LoadedKernels(loaded)
+            loaded[kernel.name] = launcher
+        return LoadedKernels(list(loaded), lambda: loaded, module.globals)
 
 
 def _annotated(kernel: Kernel[Any]) -> list[tuple[str, Type]]:

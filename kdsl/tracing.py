@@ -53,6 +53,13 @@ class TracedBackend:
         with self._timeline.step("function", name):
             return self._backend.function(module, name)
 
+    def variable(self, module: Any, name: str) -> tuple[int, int]:
+        with self._timeline.step("variable", name):
+            return self._backend.variable(module, name)
+
+    def variables(self, module: Any) -> tuple[str, ...]:
+        return self._backend.variables(module)
+
     def launch(self, function: Any, launch: Launch, parameters: bytearray | bytes) -> None:
         with self._timeline.step("launch", f"{launch.grid} blocks of {launch.block} threads"):
             self._backend.launch(function, launch, parameters)

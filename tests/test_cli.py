@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kdsl.cli import main
-from kdsl.device import Devices
+from kdsl.devices import Devices
 from kdsl.version import __version__
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"

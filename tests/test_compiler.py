@@ -10,7 +10,7 @@ import pytest
 
 import kdsl
 from kdsl import CompileError, Ptr, f32, i32, kernel, thread_idx
-from kdsl.device import Devices
+from kdsl.devices import Devices
 from kdsl.files import kernels_of, load_file
 
 SCALE = 2.0

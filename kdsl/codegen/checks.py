@@ -58,6 +58,8 @@ def _array_name(array: ir.Expr) -> str:
     match array:
         case ir.SharedArray(name=name) | ir.LocalArray(name=name) | ir.ConstantArray(name=name):
             return f"`{name}`"
+        case ir.ModuleVariable(name=name):
+            return f"`{name}`"
         case ir.Read(local):
             return f"`{local.name}`"
         case _:

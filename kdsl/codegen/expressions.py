@@ -19,6 +19,7 @@ from kdsl.codegen.intrinsics import emit_intrinsic
 from kdsl.codegen.power import PRODUCTS
 from kdsl.codegen.ranges import Interval, Ranges, is_grid_index, is_grid_product
 from kdsl.codegen.types import BFLOAT, HALF, constant, llvm_type, memory_type, pointer
+from kdsl.codegen.variables import module_variable
 from kdsl.codegen.walk import operands
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp
@@ -98,6 +99,8 @@ class Expressions:
             case ir.ConstantArray():
                 # PTX knows ASCII names only.
                 return self.context.shared.constant(e.data, e.name if e.name.isascii() else "array")
+            case ir.ModuleVariable():
+                return self._at(e, module_variable, self.context, e.name, e.variable)
             case ir.DynamicShared():
                 offset = [(self.index(e.offset), _scalar(e.offset.type))]
                 start = self.context.shared.dynamic_shared()

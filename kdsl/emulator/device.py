@@ -93,6 +93,16 @@ class Emulator:
             raise KeyError(f"the module has no kernel {name}; it has {', '.join(entries) or 'none'}")
         return EmulatedFunction(module, code)
 
+    def variable(self, module: Program, name: str) -> tuple[int, int]:
+        for allocation in module.allocations:
+            if allocation.name == name:
+                return allocation.address, allocation.size
+        there_are = ", ".join(self.variables(module)) or "none"
+        raise KeyError(f"the module has no variable {name!r}; it has {there_are}")
+
+    def variables(self, module: Program) -> tuple[str, ...]:
+        return tuple(sorted(allocation.name for allocation in module.allocations))
+
     # Work.
 
     def launch(self, function: EmulatedFunction, launch: Launch, parameters: bytearray | bytes) -> None:

@@ -13,11 +13,11 @@ from kdsl.frontend.memory import array_of, as_int, constant_int, elements
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, describe, is_constant
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import VOID, ArrayType, PointerType, ScalarType, Space, Type, VectorType, as_type
+from kdsl.lang.variables import CONSTANT_BYTES
 
 # PTX: static shared memory of a block, on every architecture.
 SHARED_BYTES = 48 * 1024
 LOCAL_BYTES = 512 * 1024
-CONSTANT_BYTES = 64 * 1024
 
 
 def shared_array(frame: Frame, node: ast.Call) -> Value:
@@ -90,8 +90,8 @@ def constant_array(frame: Frame, node: ast.Call) -> Value:
         return frame.error(place, f"{name}() takes 1 to 4 dimensions with elements, and this has shape {array.shape}")
     captures = frame.session.captures
     data = captures.contents(array)
-    if captures.contents_size() > CONSTANT_BYTES and not frame.quiet:
-        total = captures.contents_size()
+    total = frame.session.constant_bytes()
+    if total > CONSTANT_BYTES and not frame.quiet:
         message = f"constant memory has {CONSTANT_BYTES} bytes, and with this array {total} are needed"
         return frame.error(node, message, "pass it to the kernel as a parameter")
     text = frame.text(place)

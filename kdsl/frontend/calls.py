@@ -53,6 +53,14 @@ UNSUPPORTED: dict[Any, str | None] = {
     open: "read the file on the host, and pass its contents as an array",
 }
 
+HOST_FUNCTIONS = {
+    "kdsl.host": "call it outside of the kernel, and pass the array as a parameter",
+    "kdsl.variables": "make the array outside of the kernel, and name it here",
+    "kdsl.compiler": "call it outside of the kernel",
+    "kdsl.module": "call it outside of the kernel",
+}
+"""What to do instead of a call of our own modules' functions."""
+
 
 def call(frame: Frame, node: ast.Call) -> Value:
     """A call of anything."""
@@ -92,6 +100,9 @@ def _call_object(frame: Frame, callee: Any, node: ast.Call) -> Value:
         return cast_call(frame, type, node)
     if isinstance(callee, VectorType):
         return vectors.construct(frame, callee, node)
+    host = HOST_FUNCTIONS.get(getattr(callee, "__module__", ""))
+    if isinstance(callee, FunctionType) and host is not None:
+        return frame.error(node.func, f"`{frame.text(node.func)}` is a function of the host", host)
     if isinstance(callee, NestedFunction) or (isinstance(callee, FunctionType) and not hasattr(callee, "__wrapped__")):
         return frame.session.call_function(frame, node, callee)
     if not frame.quiet:

@@ -20,6 +20,7 @@ from kdsl.frontend.values import Runtime, Value, type_of
 from kdsl.garbage import no_collection
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import VOID, ArrayType, ConstexprType, Kind, PointerType, ScalarType, Type, VectorType
+from kdsl.lang.variables import Variable
 from kdsl.source import CompileError, FunctionNode, SourceFile, Span, find_function
 
 
@@ -56,8 +57,11 @@ def _check_kernels(requests: list[KernelRequest]) -> Checked:
     taken = {mangle(r.function.__name__) for r in requests}
     kernels: list[ir.Function] = []
     functions: list[ir.Function] = []
+    variables: dict[str, Variable] = {}
     for request in requests:
-        session = Session(evaluate, call_function, request.options, reporter, captures, taken=taken)
+        session = Session(
+            evaluate, call_function, request.options, reporter, captures, taken=taken, variables=variables
+        )
         # Array uids are unique in the module: a function is never shared between kernels with arrays of their own.
         session.first_array = len(kernels) << 16
         try:
@@ -67,7 +71,7 @@ def _check_kernels(requests: list[KernelRequest]) -> Checked:
         functions += session.functions
     if reporter.failed:
         raise reporter.error()
-    return Checked(ir.Module(tuple(kernels), tuple(functions)), captures.found)
+    return Checked(ir.Module(tuple(kernels), tuple(functions), tuple(variables.items())), captures.found)
 
 
 def _kernel(session: Session, request: KernelRequest) -> ir.Function:

@@ -21,7 +21,9 @@ def has_effects(value: Value) -> bool:
 
 def _is_pure(expr: ir.Expr) -> bool:
     match expr:
-        case ir.Const() | ir.Read() | ir.SharedArray() | ir.LocalArray() | ir.ConstantArray():
+        case ir.Const() | ir.Read() | ir.SharedArray() | ir.LocalArray():
+            return True
+        case ir.ConstantArray() | ir.ModuleVariable():
             return True
         case ir.Binary() | ir.Compare() | ir.Logical() | ir.PointerDifference():
             return _is_pure(expr.left) and _is_pure(expr.right)

@@ -13,7 +13,7 @@ from kdsl.frontend import convert
 from kdsl.frontend.bindings import How
 from kdsl.frontend.captures import Captures, host_value
 from kdsl.frontend.hints import misfit, public_names, similar
-from kdsl.frontend.names import Scope
+from kdsl.frontend.names import Scope, mangle
 from kdsl.frontend.reporting import Reporter
 from kdsl.frontend.values import (
     POISON,
@@ -35,7 +35,8 @@ from kdsl.frontend.values import (
 from kdsl.ir import nodes as ir
 from kdsl.lang.index import Registers
 from kdsl.lang.intrinsic import Intrinsic
-from kdsl.lang.types import ScalarType, TupleType, Type, VectorType
+from kdsl.lang.types import ScalarType, Space, TupleType, Type, VectorType
+from kdsl.lang.variables import CONSTANT_BYTES, Variable
 from kdsl.source import InternalError, SourceFile, Span
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Session:
     instances: dict[object, Instance] = field(default_factory=dict)
     functions: list[ir.Function] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
+    variables: dict[str, Variable] = field(default_factory=dict)
+    """The module's variables that the host knows, by their names in PTX."""
     arrays: dict[object, int] = field(default_factory=dict)
     """The uid of each shared and local array, by its place in the source."""
     first_array: int = 0
@@ -68,6 +71,11 @@ class Session:
     """What is known of each function that was called (see `kdsl.frontend.functions`)."""
     active: list[tuple[object, object]] = field(default_factory=list)
     """The functions that are being checked, outermost first: the source, and what the instance depends on."""
+
+    def constant_bytes(self) -> int:
+        """What the constant memory of the module holds."""
+        own = [v.nbytes if v.type.space is Space.CONSTANT else 8 for v in self.variables.values()]
+        return self.captures.contents_size() + sum(-(-size // 16) * 16 for size in own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,7 +320,23 @@ class Frame:
             result = signature.result
             assert isinstance(result, ScalarType)
             return Runtime(ir.IntrinsicCall(value, (), (), None, result, self.span(node)))
+        if isinstance(value, Variable):
+            return self.variable(value, node)
         return host_value(value, self.span(node))
+
+    def variable(self, variable: Variable, node: ast.expr) -> Value:
+        """A variable of the module; its name in PTX is its own, or the one by which it is read first."""
+        known = self.session.variables
+        read_as = node.attr if isinstance(node, ast.Attribute) else self.text(node)
+        name = next((n for n, v in known.items() if v is variable), variable.name or mangle(read_as))
+        if (name not in known and name in self.session.taken) or known.get(name, variable) is not variable:
+            message = f"two things of this module would be called `{name}` in PTX"
+            return self.error(node, message, f'name one: {read_as} = device.array(..., name="other")')
+        known[name] = variable
+        if variable.type.space is Space.CONSTANT and self.session.constant_bytes() > CONSTANT_BYTES:
+            message = f"constant memory has {CONSTANT_BYTES} bytes, and with this array {self.session.constant_bytes()}"
+            return self.error(node, f"{message} are needed", "make it a device.array")
+        return Runtime(ir.ModuleVariable(name, variable, variable.type, self.span(node)))
 
     def respanned(self, value: Value, node: ast.expr) -> Value:
         """A constant, at the place where it is read."""

@@ -113,7 +113,7 @@ NOT_CHILDREN = frozenset(
         "message",
     }
     | {"value_type", "index", "axis", "uid", "name"}
-    | {"template", "names", "volatile", "memory", "early"}
+    | {"template", "names", "variable", "volatile", "memory", "early"}
 )
 
 

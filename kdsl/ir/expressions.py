@@ -8,6 +8,7 @@ from kdsl.ir.access import RELAXED, Access, Ordering
 from kdsl.ir.operators import AtomicOp, BinaryOp, CompareOp, LogicalOp, UnaryOp
 from kdsl.lang.intrinsic import Intrinsic
 from kdsl.lang.types import ArrayType, PointerType, ScalarType, TupleType, Type, VectorType, VoidType
+from kdsl.lang.variables import Variable
 from kdsl.source import Span
 
 
@@ -185,6 +186,16 @@ class ConstantArray:
 
 
 @dataclass(frozen=True, slots=True)
+class ModuleVariable:
+    """A variable of the module in global or constant memory; ``name`` is its name in PTX."""
+
+    name: str
+    variable: Variable
+    type: ArrayType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class LocalArray:
     """An array of one thread."""
 
@@ -343,6 +354,7 @@ Expr = (
     | SharedArray
     | DynamicShared
     | ConstantArray
+    | ModuleVariable
     | LocalArray
     | TupleExpr
     | TupleElement

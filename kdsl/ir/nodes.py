@@ -38,6 +38,7 @@ from kdsl.ir.expressions import (
     Local,
     LocalArray,
     Logical,
+    ModuleVariable,
     PointerDifference,
     Read,
     SharedArray,
@@ -74,6 +75,7 @@ from kdsl.ir.statements import (
     While,
 )
 from kdsl.lang.types import Type
+from kdsl.lang.variables import Variable
 from kdsl.source import Span
 
 __all__ = [
@@ -114,6 +116,7 @@ __all__ = [
     "Logical",
     "LogicalOp",
     "Module",
+    "ModuleVariable",
     "Options",
     "Order",
     "Ordering",
@@ -161,6 +164,8 @@ class Module:
 
     kernels: tuple[Function, ...]
     functions: tuple[Function, ...] = ()
+    variables: tuple[tuple[str, Variable], ...] = ()
+    """Those that the host reads and writes too, by their names in PTX."""
 
     def __str__(self) -> str:
         from kdsl.ir.show import show  # it imports the nodes

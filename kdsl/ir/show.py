@@ -156,6 +156,8 @@ class _Printer:
                 return f"{type.space.name.lower()}.array({type.shape}, {type.element})"
             case ir.ConstantArray(name):
                 return f"constant.array({name})"
+            case ir.ModuleVariable(name):
+                return name
             case ir.DynamicShared(offset, type):
                 return f"shared.dynamic({type.element}, {self.expr(offset)})"
             case ir.TupleExpr(elements):

@@ -149,6 +149,8 @@ class _Verifier:
             case ir.ConstantArray(_, data, type):
                 size = prod(type.shape or ()) * type.element.size
                 _require(type.space is Space.CONSTANT and len(data) == size, e, "another size than its shape's")
+            case ir.ModuleVariable(type=type):
+                _require(type.space in (Space.GLOBAL, Space.CONSTANT) and type.shape is not None, e, "no such space")
             case ir.DynamicShared(offset, type):
                 _require(_is_int(offset.type) and type.space is Space.SHARED, e, "no offset into shared memory")
             case ir.ElementAddress() | ir.Load() | ir.Extent() | ir.Atomic():

@@ -18,6 +18,7 @@ from kdsl.runtime.driver_calls import (
 from kdsl.runtime.driver_launch import Enqueue
 from kdsl.runtime.driver_modules import CudaFunction, CudaModule
 from kdsl.runtime.errors import DriverUnavailableError
+from kdsl.runtime.image_variables import variable_names
 from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.target import KNOWN, Target
 
@@ -203,6 +204,12 @@ class CudaDriver:
 
     def function(self, module: CudaModule, name: str) -> CudaFunction:
         return driver_modules.find(self._calls, module, name)
+
+    def variable(self, module: CudaModule, name: str) -> tuple[int, int]:
+        return driver_modules.variable(self._calls, module, name)
+
+    def variables(self, module: CudaModule) -> tuple[str, ...]:
+        return variable_names(module.image)
 
     def launch(self, function: CudaFunction, launch: Launch, parameters: bytearray | bytes) -> None:
         key = (id(function), launch)

@@ -13,6 +13,7 @@ from kdsl.ptx_lines import with_python_places
 from kdsl.runtime import driver_errors
 from kdsl.runtime.driver_calls import Calls, error_text
 from kdsl.runtime.driver_checks import ModuleChecks
+from kdsl.runtime.image_variables import variable_names
 
 LOG_BYTES = 16 * 1024
 
@@ -27,6 +28,7 @@ class CudaModule:
     log: bytearray
     ptx: str = ""
     """The text, if it is PTX."""
+    image: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ def load(calls: Calls, image: bytes) -> CudaModule:
     result, library = calls.attempt("cuLibraryLoadData", code, options, [log, LOG_BYTES], len(options), [], [], 0)
     if result:
         raise _refused(calls, result, log, ptx)
-    module = CudaModule(library, log, ptx)
+    module = CudaModule(library, log, ptx, image)
     if has_checks(image):
         calls.checks.append(_listen(calls, module))
     return module
@@ -58,8 +60,8 @@ def load(calls: Calls, image: bytes) -> CudaModule:
 
 def _listen(calls: Calls, module: CudaModule) -> ModuleChecks:
     """Give a debug build the address of a record in host memory, which outlives the context."""
-    state, _ = _variable(calls, module, STATE)
-    table_address, size = _variable(calls, module, TABLE)
+    state, _ = _address(calls, module, STATE)
+    table_address, size = _address(calls, module, TABLE)
     table = bytearray(size)
     calls.bare("cuMemcpyDtoH", memoryview(table), table_address, size)
     # 2, CU_MEMHOSTALLOC_DEVICEMAP. Never freed, as a module is never unloaded.
@@ -72,13 +74,23 @@ def _listen(calls: Calls, module: CudaModule) -> ModuleChecks:
     return ModuleChecks(Table.decoded(bytes(table)), record)
 
 
-def _variable(calls: Calls, module: CudaModule, name: str) -> tuple[int, int]:
-    """Address and size of a module's global variable."""
+def _address(calls: Calls, module: CudaModule, name: str) -> tuple[int, int]:
+    """Address and size of a variable that the module has."""
     result, found = calls.attempt("cuLibraryGetGlobal", module.library, name.encode())
     if result:
         raise _refused(calls, result, module.log, module.ptx)
     address, size = found
     return int(address), int(size)
+
+
+def variable(calls: Calls, module: CudaModule, name: str) -> tuple[int, int]:
+    """Address and size of a module's variable; KeyError lists those that there are, where the image tells."""
+    calls.enter()
+    if calls.attempt("cuLibraryGetGlobal", module.library, name.encode())[0] == driver_errors.NOT_FOUND:
+        names = variable_names(module.image)
+        there_are = f"; it has {', '.join(names)}" if names else ""
+        raise KeyError(f"the module has no variable {name!r}{there_are}")
+    return _address(calls, module, name)
 
 
 def find(calls: Calls, module: CudaModule, name: str) -> CudaFunction:

@@ -224,6 +224,17 @@ class DeviceArray:
         model = np.broadcast_to(np.empty((), np.uint8), (self.size,)).reshape(*shape)
         return DeviceArray(model.shape, self.layout.type, self.backend, self._owner, self.address)
 
+    def view(self, dtype: Any) -> DeviceArray:
+        """The same memory as elements of another type, as NumPy's ``view``: the last extent changes with the size."""
+        type_ = scalar_type(dtype)
+        # NumPy's own rules and messages, on an array that takes no memory.
+        model = np.lib.stride_tricks.as_strided(
+            np.empty(1, f"V{self.itemsize}"), self.shape, contiguous_strides((*self.shape, self.itemsize))[:-1]
+        ).view(f"V{type_.size}")
+        if self.address % type_.size:
+            raise ValueError(f"{type_} lies at multiples of {type_.size}, and this array at {self.address:#x}")
+        return DeviceArray(model.shape, type_, self.backend, self._owner, self.address)
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of a 0-dimensional DeviceArray")

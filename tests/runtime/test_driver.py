@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 
 from kdsl.backend import DeviceError, Launch
-from kdsl.lang.types import F32, I32, PointerType
+from kdsl.lang.types import F32, I32, PointerType, Space
+from kdsl.lang.variables import POINTER, Variable
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.errors import DriverUnavailableError, ForkedProcessError, LaunchConfigValueError
 from kdsl.runtime.launch import Launcher
 from kdsl.runtime.memory import to_device, zeros
+from kdsl.runtime.variables import attach
 
 from .fake_driver import function
 
@@ -289,3 +291,21 @@ def test_use_after_fork(gpu: CudaDriver) -> None:
     os.waitpid(child, 0)
     assert os.read(read, 1000) == b"ok"
     run()  # the parent goes on
+
+
+def test_variables_of_a_module(gpu: CudaDriver, fake_driver: Any) -> None:
+    """A second module is told the address of the first one's memory."""
+    variable = Variable((2,), I32, Space.GLOBAL, None, None)
+    homes = []
+    for _ in range(2):
+        for name, size in (("n", 8), (POINTER + "n", 8)):
+            fake_driver.globals[name] = next(fake_driver.handles) << 20
+            fake_driver.memory[fake_driver.globals[name]] = bytearray(size)
+        module = gpu.load(b".visible .global .align 16 .b8 n[8];\n.visible .const .align 8 .u64 other = n;\n")
+        attach(gpu, module, [("n", variable)])
+        homes.append(fake_driver.globals["n"])
+    assert variable.homes[gpu].address == homes[0] != homes[1]
+    assert struct.unpack("<Q", fake_driver.memory[fake_driver.globals[POINTER + "n"]]) == (homes[0],)
+    assert gpu.variables(module) == ("n", "other")
+    with pytest.raises(KeyError, match="no variable 'missing'; it has n, other"):
+        gpu.variable(module, "missing")
