@@ -307,5 +307,6 @@ def test_variables_of_a_module(gpu: CudaDriver, fake_driver: Any) -> None:
     assert variable.homes[gpu].address == homes[0] != homes[1]
     assert struct.unpack("<Q", fake_driver.memory[fake_driver.globals[POINTER + "n"]]) == (homes[0],)
     assert gpu.variables(module) == ("n", "other")
+    fake_driver.codes["cuLibraryGetGlobal"] = [500]
     with pytest.raises(KeyError, match="no variable 'missing'; it has n, other"):
         gpu.variable(module, "missing")
