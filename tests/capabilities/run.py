@@ -32,7 +32,7 @@ def launch(row: Capability) -> np.ndarray | None:
     arguments: list[Any] = [x.copy() if isinstance(x, np.ndarray) else x for x in row.inputs]
     result = None
     if row.out is not None:
-        result = np.zeros_like(row.out) if row.start is None else row.start.copy()
+        result = np.zeros(row.out.shape, row.out.dtype) if row.start is None else row.start.copy()
         arguments.insert(0, result)
     row.kernel[row.config](*arguments, **row.keywords)
     kdsl.synchronize()

@@ -45,7 +45,7 @@ def holds_its_instructions(row: Capability) -> None:
 def words_of(ptx: str) -> set[str]:
     """The whole mnemonics, special registers and directives of PTX text."""
     text = re.sub(r"//.*", "", ptx)
-    mnemonics = re.findall(r"(?:^|[;{}\t ])(?:@!?%?\w+\s+)?([a-z][a-z0-9_]*(?:[.:]+[a-z0-9_]+)*)(?=[\s;])", text)
+    mnemonics = re.findall(r"(?:^|[;{}\t ])(?:@!?%?\w+\s+)?([a-z][a-z0-9_]*(?:[.:]+[A-Za-z0-9_]+)*)(?=[\s;])", text)
     return {*mnemonics, *re.findall(r"%[a-z_]+[a-z0-9_]*(?:\.[xyz])?", text), *re.findall(r"(?<=\s)\.[a-z]+", text)}
 
 
