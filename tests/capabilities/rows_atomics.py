@@ -3,7 +3,24 @@
 import ml_dtypes
 import numpy as np
 
-from kdsl import Ptr, atomic, bf16, f16, f32, f64, grid, i32, i64, kernel, shared, sync_threads, thread_idx, u16, u32, u64
+from kdsl import (
+    Ptr,
+    atomic,
+    bf16,
+    f16,
+    f32,
+    f64,
+    grid,
+    i32,
+    i64,
+    kernel,
+    shared,
+    sync_threads,
+    thread_idx,
+    u16,
+    u32,
+    u64,
+)
 
 from .capability import Capability, row
 

@@ -5,7 +5,21 @@ from enum import IntEnum
 
 import numpy as np
 
-from kdsl import Array, Constexpr, Ptr, f32, f64, grid, i32, i64, kernel, shared, static_assert, sync_threads, thread_idx
+from kdsl import (
+    Array,
+    Constexpr,
+    Ptr,
+    f32,
+    f64,
+    grid,
+    i32,
+    i64,
+    kernel,
+    shared,
+    static_assert,
+    sync_threads,
+    thread_idx,
+)
 
 from .capability import row
 
@@ -99,7 +113,13 @@ def higher_order(out: Ptr[i64], step: i32):
     out[grid(1)] = twice(lambda x: x + step, grid(1))
 
 
-@row("Generics", "default and keyword arguments at launch", "`k[grid, block](out, n=4)`", out=N * 4 + 1, keywords={"n": 4})
+@row(
+    "Generics",
+    "default and keyword arguments at launch",
+    "`k[grid, block](out, n=4)`",
+    out=N * 4 + 1,
+    keywords={"n": 4},
+)
 @kernel
 def with_defaults(out: Ptr[i64], n: i32 = 2, offset: i32 = 1):
     out[grid(1)] = grid(1) * n + offset

@@ -7,7 +7,6 @@ import numpy as np
 
 import kdsl
 from kdsl import Ptr, bf16, f16, f32, f64, fast, i32, i64, kernel, thread_idx
-
 from tests.lang.reference import EXPECTED
 
 from .capability import Capability, row
@@ -108,7 +107,10 @@ def function(name: str, T: object) -> Capability:
 
 
 SINGLES = [function(name, f32) for name in WORDS]
-DOUBLES = [function(name, f64) for name in ("sin", "cos", "exp", "log", "pow", "sqrt", "cbrt", "erf", "tgamma", "hypot", "floor", "fma")]
+DOUBLES = [
+    function(name, f64)
+    for name in ("sin", "cos", "exp", "log", "pow", "sqrt", "cbrt", "erf", "tgamma", "hypot", "floor", "fma")
+]
 
 
 def half(T: object, dtype: object, name: str) -> Capability:

@@ -24,7 +24,6 @@ from kdsl import (
     sync_threads,
     thread_idx,
     u8,
-    u32,
 )
 
 from .capability import Capability, row
@@ -53,7 +52,14 @@ def two_dimensional(out: Array[i64, 2]):
     out[y, x] = y * width + x
 
 
-@row("Memory", "grid-stride loops", "`range(grid(1), n, gridsize(1))`", out=np.arange(1000), grid=2, inputs=(np.int32(1000),))
+@row(
+    "Memory",
+    "grid-stride loops",
+    "`range(grid(1), n, gridsize(1))`",
+    out=np.arange(1000),
+    grid=2,
+    inputs=(np.int32(1000),),
+)
 @kernel
 def grid_stride(out: Ptr[i64], n: i32):
     for i in range(grid(1), n, gridsize(1)):
@@ -126,7 +132,9 @@ STORED = {"wb": "written back", "cg": "cached in L2 alone", "cs": "to be evicted
 
 
 def loading(cache: str) -> Capability:
-    @row("Memory", f'load(cache="{cache}")', LOADED[cache], out=X, inputs=(X,), instructions=(f"ld.global.{cache}.b32",))
+    @row(
+        "Memory", f'load(cache="{cache}")', LOADED[cache], out=X, inputs=(X,), instructions=(f"ld.global.{cache}.b32",)
+    )
     @kernel
     def copy(out: Ptr[f32], x: Ptr[f32]):
         out[grid(1)] = load(x, grid(1), cache=cache)
@@ -135,7 +143,9 @@ def loading(cache: str) -> Capability:
 
 
 def storing(cache: str) -> Capability:
-    @row("Memory", f'store(cache="{cache}")', STORED[cache], out=X, inputs=(X,), instructions=(f"st.global.{cache}.b32",))
+    @row(
+        "Memory", f'store(cache="{cache}")', STORED[cache], out=X, inputs=(X,), instructions=(f"st.global.{cache}.b32",)
+    )
     @kernel
     def copy(out: Ptr[f32], x: Ptr[f32]):
         store(out, grid(1), x[grid(1)], cache=cache)

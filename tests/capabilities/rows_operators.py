@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from kdsl import Array, Ptr, bf16, bitcast, f16, f32, f64, grid, i8, i16, i32, i64, kernel, thread_idx, u8, u32, u64
+from kdsl import Ptr, bitcast, f16, f32, f64, grid, i8, i32, i64, kernel, u8, u32
 
-from .capability import Capability, row
+from .capability import row
 
 A = np.array([7, -7, 7, -7, 0, 2**31 - 1, -(2**31), -(2**31), 100, -1, 5, 6, 7, 8, 9, 10] * 2, np.int32)
 B = np.array([2, 2, -2, -2, 5, -1, -1, 1, 0, 0, 3, 3, 3, 3, 3, 3] * 2, np.int32)

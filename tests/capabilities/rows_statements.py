@@ -60,7 +60,9 @@ def near_the_end(out: Ptr[i64]):
     out[grid(1)] = count
 
 
-@row("Statements", "range with a negative step", "counts down", out=[sum(k * k for k in range(int(n), 0, -2)) for n in N])
+@row(
+    "Statements", "range with a negative step", "counts down", out=[sum(k * k for k in range(int(n), 0, -2)) for n in N]
+)
 @kernel
 def downwards(out: Ptr[i64]):
     total = 0
@@ -101,7 +103,12 @@ def loop_else(out: Ptr[i64]):
         out[i] = 99
 
 
-@row("Statements", "break and continue", "in loops of any kind", out=[sum(k for k in range(min(int(n), 20)) if k % 3) for n in N])
+@row(
+    "Statements",
+    "break and continue",
+    "in loops of any kind",
+    out=[sum(k for k in range(min(int(n), 20)) if k % 3) for n in N],
+)
 @kernel
 def jumps(out: Ptr[i64]):
     total = 0

@@ -7,7 +7,6 @@ from kdsl import (
     Ptr,
     barrier,
     barrier_arrive,
-    block_idx,
     fence,
     i32,
     i64,
@@ -27,7 +26,14 @@ N = np.arange(128)
 AREA = "Barriers and fences"
 
 
-@row(AREA, "sync_threads", "all threads of the block, and what they wrote", out=N[::-1], block=128, instructions=("bar.sync",))
+@row(
+    AREA,
+    "sync_threads",
+    "all threads of the block, and what they wrote",
+    out=N[::-1],
+    block=128,
+    instructions=("bar.sync",),
+)
 @kernel
 def all_threads(out: Ptr[i64]):
     s = shared.array(128, i32)

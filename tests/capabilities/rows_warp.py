@@ -94,7 +94,14 @@ def all_lanes(out: Ptr[i64]):
     out[thread_idx.x] = all_sync(FULL_MASK, thread_idx.x < 40)
 
 
-@row("Warp", "any_sync", "whether it is true in any", out=np.where(N < 32, 0, 1), block=64, instructions=("vote.sync.any.pred",))
+@row(
+    "Warp",
+    "any_sync",
+    "whether it is true in any",
+    out=np.where(N < 32, 0, 1),
+    block=64,
+    instructions=("vote.sync.any.pred",),
+)
 @kernel
 def any_lane(out: Ptr[i64]):
     out[thread_idx.x] = any_sync(FULL_MASK, thread_idx.x > 40)
@@ -159,7 +166,14 @@ def elected(out: Ptr[i64]):
     out[thread_idx.x] = chosen != 0 and (chosen & (chosen - 1)) == 0
 
 
-@row("Warp", "active_mask", "the lanes that happen to run together", out=np.ones(64, int), block=64, instructions=("activemask.b32",))
+@row(
+    "Warp",
+    "active_mask",
+    "the lanes that happen to run together",
+    out=np.ones(64, int),
+    block=64,
+    instructions=("activemask.b32",),
+)
 @kernel
 def active(out: Ptr[i64]):
     out[thread_idx.x] = active_mask() >> u32(lane_id()) & 1
