@@ -65,6 +65,19 @@ if TYPE_CHECKING:
         mul_wide,
     )
     from kdsl.lang.casts import bitcast
+    from kdsl.lang.cluster import (
+        cluster_arrive,
+        cluster_block_idx,
+        cluster_dim,
+        cluster_grid_dim,
+        cluster_idx,
+        cluster_rank,
+        cluster_size,
+        cluster_sync,
+        cluster_wait,
+        map_shared_rank,
+        shared_rank_of,
+    )
     from kdsl.lang.collective import (
         elect_sync,
         match_all_sync,
@@ -140,6 +153,7 @@ if TYPE_CHECKING:
         shfl_up_sync,
         shfl_xor_sync,
     )
+    from kdsl.lang.whole_grid import grid_dependency_wait, grid_launch_dependents, grid_sync
     from kdsl.module import KernelModule, LoadedModule, cuda_module, load_module
     from kdsl.runtime.config import LaunchConfig
     from kdsl.runtime.errors import ArgumentError, LaunchConfigError
@@ -162,6 +176,11 @@ _MODULES = {
         "FULL_MASK barrier barrier_arrive fence "
         "sync_threads sync_threads_count sync_threads_and sync_threads_or sync_warp"
     ),
+    "kdsl.lang.cluster": (
+        "cluster_idx cluster_dim cluster_block_idx cluster_grid_dim cluster_rank cluster_size "
+        "cluster_sync cluster_arrive cluster_wait map_shared_rank shared_rank_of"
+    ),
+    "kdsl.lang.whole_grid": "grid_sync grid_dependency_wait grid_launch_dependents",
     "kdsl.lang.warp": "shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync all_sync any_sync ballot_sync active_mask",
     "kdsl.lang.collective": (
         "match_any_sync match_all_sync elect_sync reduce_add_sync reduce_min_sync reduce_max_sync "
@@ -255,6 +274,15 @@ __all__ = [
     "byte_perm",
     "clock",
     "clock64",
+    "cluster_arrive",
+    "cluster_block_idx",
+    "cluster_dim",
+    "cluster_grid_dim",
+    "cluster_idx",
+    "cluster_rank",
+    "cluster_size",
+    "cluster_sync",
+    "cluster_wait",
     "clz",
     "constant",
     "cuda_module",
@@ -283,7 +311,10 @@ __all__ = [
     "funnel_shift_rc",
     "globaltimer",
     "grid",
+    "grid_dependency_wait",
     "grid_dim",
+    "grid_launch_dependents",
+    "grid_sync",
     "gridsize",
     "hadd",
     "i8",
@@ -307,6 +338,7 @@ __all__ = [
     "load_module",
     "local",
     "lop3",
+    "map_shared_rank",
     "match_all_sync",
     "match_any_sync",
     "mul24",
@@ -326,6 +358,7 @@ __all__ = [
     "sad",
     "set_device",
     "shared",
+    "shared_rank_of",
     "shfl_down_sync",
     "shfl_sync",
     "shfl_up_sync",

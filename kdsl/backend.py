@@ -70,6 +70,8 @@ class Launch:
     stream: int = 0
     cluster: Dim3 | None = None
     cooperative: bool = False
+    programmatic_dependent_launch: bool = False
+    """It may begin before the work ahead of it in its stream has ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,15 @@ class Compilation:
         with self.timeline.step("assemble"):
             return assemble(ptx, self.target)
 
+    @cached_property
+    def cooperative(self) -> frozenset[str]:
+        """The kernels that call `grid_sync`, themselves or in what they call: all their blocks must run together."""
+        if "%envreg" not in self.ptx:  # most kernels: nothing to look for
+            return frozenset()
+        from kdsl.codegen.reachable import calls_of  # start-up cost, as above
+
+        return frozenset(k.name for k in self.tree.kernels if calls_of(k, self.tree, "grid_sync"))
+
     @property
     def cubin(self) -> bytes:
         """The machine code that ptxas makes of the PTX."""

@@ -275,7 +275,8 @@ class Kernel(Generic[P]):
             for (name, _), type in zip(self.parameters, types, strict=True)
             if not isinstance(type, ConstexprType)
         ]
-        launcher = build_launcher(backend, module, self.name, tree.name, passed, tree, conditions)
+        cooperative = tree.name in compilation.cooperative
+        launcher = build_launcher(backend, module, self.name, tree.name, passed, tree, conditions, cooperative)
         return Specialization(compilation, backend, launcher, tuple(name for name, _ in passed))
 
 
@@ -287,17 +288,19 @@ def build_launcher(
     parameters: Sequence[tuple[str, Type]],
     tree: Function | None = None,
     conditions: Sequence[Captured] = (),
+    cooperative: bool = False,
 ) -> Launcher:
     """The typed launcher of the loaded module's ``entry``; errors call it ``name``. Without a ``tree`` it is not known
-    which arrays the kernel writes.
+    which arrays the kernel writes. ``cooperative``: all its blocks must run together.
     """
-    written = bounds = None
+    written = bounds = cluster = None
     if tree is not None:
-        bounds = tree.options.launch_bounds
+        bounds, cluster = tree.options.launch_bounds, tree.options.cluster
         if tree.written is not None:
             written = frozenset(index for index, local in enumerate(tree.parameters) if local.uid in tree.written)
     most_threads = bounds[0] if bounds else None
-    return Launcher(name, parameters, backend, backend.function(module, entry), written, conditions, most_threads)
+    function = backend.function(module, entry)
+    return Launcher(name, parameters, backend, function, written, conditions, most_threads, cluster, cooperative)
 
 
 @overload
@@ -310,7 +313,9 @@ def kernel(
     asserts: bool = True,
     restrict: bool = False,
     debug: bool = False,
-    launch_bounds: tuple[int, int] | tuple[int] | int | None = None,
+    launch_bounds: tuple[int, int, int] | tuple[int, int] | tuple[int] | int | None = None,
+    cluster: tuple[int, int, int] | tuple[int, int] | tuple[int] | int | None = None,
+    max_registers: int | None = None,
 ) -> Callable[[Callable[P, object]], Kernel[P]]: ...
 def kernel(function: Any = None, /, **options: Any) -> Any:
     """Make a function a kernel: ``@kernel`` or ``@kernel(restrict=True)``. Nothing is compiled yet.
@@ -319,7 +324,9 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     denormals flushed. ``asserts``: keep ``assert``. ``restrict``: no two pointer or array parameters overlap, as C's
     ``__restrict__``. ``debug``: check indices, divisors and casts while the kernel runs; KDSL_DEBUG=1 says so for every
     kernel that does not say ``debug=`` itself. ``launch_bounds``: threads of the largest block, and how many blocks
-    should fit on an SM, as in ``(256, 2)``. TypeError for anything else.
+    should fit on an SM, as in ``(256, 2)``; a third number is the most blocks of a cluster. ``cluster``: blocks of a
+    cluster along x, y and z, in every launch. ``max_registers``: of a thread; more would be spilled. TypeError for
+    anything else.
     """
     checked = _checked_options(options)
     return _decorate(function, checked) if function is not None else lambda f: _decorate(f, checked)

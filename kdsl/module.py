@@ -139,7 +139,10 @@ class _Loading:
                 (name, parameter.type) for (name, _), parameter in zip(kernel.parameters, tree.parameters, strict=True)
             ]
             conditions = compilation.captured
-            loaded[kernel.name] = build_launcher(backend, handle, kernel.name, tree.name, passed, tree, conditions)
+            cooperative = tree.name in compilation.cooperative
+            loaded[kernel.name] = build_launcher(
+                backend, handle, kernel.name, tree.name, passed, tree, conditions, cooperative
+            )
         return loaded
 
 

@@ -17,7 +17,8 @@ SCOPES = {
     ir.Scope.GPU: "gpu",
     ir.Scope.SYSTEM: "sys",
 }
-SPACES = {Space.GENERIC: "", Space.GLOBAL: ".global", Space.SHARED: ".shared"}
+SPACES = {Space.GENERIC: "", Space.GLOBAL: ".global", Space.SHARED: ".shared", Space.CLUSTER: ".shared::cluster"}
+_SHORT = (Space.SHARED.value, Space.CLUSTER.value)
 _BITS = {ir.AtomicOp.AND: "and", ir.AtomicOp.OR: "or", ir.AtomicOp.XOR: "xor", ir.AtomicOp.EXCH: "exch"}
 
 
@@ -92,4 +93,4 @@ def register_of(t: ScalarType) -> str:
 
 def address_register(builder: llvm.IRBuilder, address: llvm.Value) -> llvm.Value:
     """An address as the integer that PTX takes: shared ones have 32 bits."""
-    return builder.ptrtoint(address, I32 if address.type.addrspace == Space.SHARED.value else I64)
+    return builder.ptrtoint(address, I32 if address.type.addrspace in _SHORT else I64)

@@ -14,6 +14,7 @@ from kdsl.codegen import libdevice
 from kdsl.codegen.context import Context
 from kdsl.codegen.intrinsics_approximate import APPROXIMATE
 from kdsl.codegen.intrinsics_bits import BITS
+from kdsl.codegen.intrinsics_cluster import CLUSTER
 from kdsl.codegen.intrinsics_collective import COLLECTIVE
 from kdsl.codegen.intrinsics_fields import FIELDS
 from kdsl.codegen.intrinsics_index import INDEX
@@ -26,7 +27,16 @@ from kdsl.lang.types import ScalarType, Space, TupleType, Type
 from kdsl.source import CompileError
 
 Emitter = Callable[[Context, ir.IntrinsicCall, Sequence[llvm.Value]], Any]
-_EMITTERS: Mapping[str, Emitter] = {**INDEX, **WARP, **COLLECTIVE, **BITS, **FIELDS, **SPECIAL, **APPROXIMATE}
+_EMITTERS: Mapping[str, Emitter] = {
+    **INDEX,
+    **WARP,
+    **COLLECTIVE,
+    **BITS,
+    **FIELDS,
+    **SPECIAL,
+    **APPROXIMATE,
+    **CLUSTER,
+}
 
 # What a libdevice function becomes may be newer than the oldest PTX of an architecture that has it.
 _PTX_VERSIONS = {"__nv_fast_tanhf": 70}
@@ -39,7 +49,8 @@ def emit_intrinsic(context: Context, call: ir.IntrinsicCall, arguments: Sequence
 
     CompileError at the call if the target is too old for the intrinsic, or if libdevice is needed and not there.
     """
-    context.require_sm(call.intrinsic.min_sm, f"{call.intrinsic.name}()", call.span)
+    name = call.intrinsic.name if call.intrinsic.register else f"{call.intrinsic.name}()"
+    context.require_sm(call.intrinsic.min_sm, name, call.span)
     match call.intrinsic.lowering:
         case Nvvm() as lowering:
             return _nvvm(context, call, lowering, arguments)

@@ -10,7 +10,14 @@ from kdsl.codegen.checks import add_table
 from kdsl.codegen.context import LONGEST_NAME, Context, ModuleContext
 from kdsl.codegen.debug_info import Directives, Locations, add_flag
 from kdsl.codegen.ranges import Ranges
-from kdsl.codegen.reachable import check_parameters, check_shared_memory, parameter_ranges, recursive, registers_of
+from kdsl.codegen.reachable import (
+    check_cluster,
+    check_parameters,
+    check_shared_memory,
+    parameter_ranges,
+    recursive,
+    registers_of,
+)
 from kdsl.codegen.statements import Statements
 from kdsl.codegen.types import alignment, llvm_type, memory_type
 from kdsl.ir import nodes as ir
@@ -36,6 +43,7 @@ def lower(module: ir.Module, target: Target) -> str:
     """LLVM IR text for NVPTX; CompileError where the target lacks what the tree asks for."""
     for kernel in module.kernels:
         check_shared_memory(kernel, module)
+        check_cluster(kernel, target)
     version = max(target.ptx_version, *map(check_parameters, module.kernels))
     shared = ModuleContext(llvm.Module(name="kdsl"), target, version)
     shared.module.triple, shared.module.data_layout = TRIPLE, DATA_LAYOUT
@@ -91,6 +99,12 @@ def _attributes(f: ir.Function, inlined: bool) -> Iterator[str]:
         yield f'"nvvm.maxntid"="{bounds[0]}"'
         if len(bounds) > 1:
             yield f'"nvvm.minctasm"="{bounds[1]}"'
+        if len(bounds) > 2:
+            yield f'"nvvm.maxclusterrank"="{bounds[2]}"'
+    if f.is_kernel and f.options.cluster:
+        yield f'"nvvm.cluster_dim"="{",".join(map(str, f.options.cluster))}"'
+    if f.is_kernel and f.options.max_registers:
+        yield f'"nvvm.maxnreg"="{f.options.max_registers}"'
     if f.options.fastmath:
         yield '"denormal-fp-math-f32"="preserve-sign,preserve-sign"'
 

@@ -12,7 +12,7 @@ from kdsl.codegen.types import I32, I64, alignment, constant, memory_type
 from kdsl.lang import types
 from kdsl.lang.types import ArrayType, Kind, PointerType, ScalarType, Space, Type, VectorType
 
-_SHORT = (Space.SHARED, Space.CONSTANT)
+_SHORT = (Space.SHARED, Space.CONSTANT, Space.CLUSTER)
 """Spaces whose addresses have 32 bits."""
 
 

@@ -19,6 +19,8 @@ from kdsl.lang.types import I32, Kind, ScalarType
 # 2^31 - 1 blocks along x, 65535 along y and z.
 _SREG = "llvm.nvvm.read.ptx.sreg."
 _MOST = {"ntid": (1024, 1024, 64), "nctaid": (2**31 - 1, 65535, 65535)}
+MOST_OF_CLUSTER = 1 << 16
+"""More blocks than any cluster has: 16 on every architecture so far."""
 _ONE_D = 2**31 - 1
 """Threads along one axis of a launch: the launcher refuses more."""
 
@@ -51,6 +53,11 @@ def register_interval(name: str) -> Interval | None:
             return Interval(1, _MOST[group][position])
         case "tid" | "ctaid":
             return Interval(0, _MOST["n" + group][position] - 1)
+        case "clusterid" | "nclusterid":
+            first = 1 if group == "nclusterid" else 0
+            return Interval(first, _MOST["nctaid"][position] - 1 + first)
+        case "cluster":
+            return Interval(1, MOST_OF_CLUSTER) if axis.startswith("n") else Interval(0, MOST_OF_CLUSTER - 1)
         case "laneid":
             return Interval(0, 31)
         case _:

@@ -11,12 +11,14 @@ from kdsl.ir import nodes as ir
 from kdsl.lang.intrinsic import Emit, Nvvm
 from kdsl.lang.layout import buffer_size, parameter_layout
 from kdsl.source import CompileError
+from kdsl.target import Target
 
 STATIC_SHARED_LIMIT = 48 * 1024
 """Bytes of static shared memory that ptxas grants a block, on every architecture."""
 SMALL_PARAMETERS, PARAMETER_LIMIT = 4352, 32764
 """Bytes of kernel parameters in all, before PTX ISA 8.1 and from it on (PTX ISA 9.0, 5.1.6.1)."""
 LARGE_PARAMETERS = 81
+FIRST_WITH_CLUSTERS = 90
 _SREG = "llvm.nvvm.read.ptx.sreg."
 _GRID = {"grid": ("ntid", "ctaid", "tid"), "gridsize": ("ntid", "nctaid")}
 
@@ -34,6 +36,11 @@ def reachable(f: ir.Function, module: ir.Module) -> Iterator[tuple[ir.Function, 
                 yield from visit(by_name[e.function])
 
     return visit(f)
+
+
+def calls_of(kernel: ir.Function, module: ir.Module, intrinsic: str) -> bool:
+    """Whether a kernel, or what it calls, calls the intrinsic of that name."""
+    return any(isinstance(e, ir.IntrinsicCall) and e.intrinsic.name == intrinsic for _, e in reachable(kernel, module))
 
 
 def recursive(module: ir.Module) -> frozenset[str]:
@@ -75,6 +82,19 @@ def check_shared_memory(kernel: ir.Function, module: ir.Module) -> None:
                 f"{STATIC_SHARED_LIMIT} (48 KB) of static shared memory",
                 "use smaller shapes, or shared.dynamic(dtype), which may be as large as the device allows",
             )
+
+
+def check_cluster(kernel: ir.Function, target: Target) -> None:
+    """CompileError where a kernel says how large its clusters are, and the target has none."""
+    options = kernel.options
+    said = "cluster" if options.cluster else "launch_bounds" if len(options.launch_bounds or ()) > 2 else ""
+    if said and target.sm < FIRST_WITH_CLUSTERS:
+        raise CompileError.at(
+            kernel.span,
+            f"@kernel({said}={getattr(options, said)}) is of clusters, which need sm_{FIRST_WITH_CLUSTERS} or newer; "
+            f"this is {target}",
+            f'compile with target="sm_{FIRST_WITH_CLUSTERS}"',
+        )
 
 
 def check_parameters(kernel: ir.Function) -> int:

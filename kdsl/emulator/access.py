@@ -7,6 +7,7 @@ from collections.abc import Iterator, Set
 import numpy as np
 
 from kdsl.backend import MemoryFault
+from kdsl.emulator.clusters import locate, rank_field
 from kdsl.emulator.fragment import Fragment
 from kdsl.emulator.memory import (
     LOCAL_WINDOW,
@@ -41,6 +42,8 @@ def find(fragment: Fragment, space: str, address: Array, size: int, write: bool,
             raise Mixed
         address = address - np.uint64(window << WINDOW_BITS)
         space = ROW_WINDOWS[window]
+        if space == "shared" and rank_field(address).any():
+            space = "shared::cluster"
     elif space == "global":
         storage, offset = batch.memory.locate(address, size, write)
         return storage, offset.view(np.int64), None
@@ -48,6 +51,9 @@ def find(fragment: Fragment, space: str, address: Array, size: int, write: bool,
         shared = batch.shared
         region, index = shared.locate(fragment, address, size, write, lanes)
         return shared.storage, index, None if region.complete else shared
+    if space == "shared::cluster":
+        region, index = locate(fragment, address, size, write, lanes)
+        return batch.shared.storage, index, None if region.complete else batch.shared
     index = batch.local.locate(fragment, address, size, write, lanes)
     return batch.local.storage, index, batch.local
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from kdsl.backend import DeviceAssertionError, DeviceError, Dim3, LaunchTimeout, SynchronizationError
 from kdsl.emulator.barriers import Barriers
+from kdsl.emulator.clusters import ClusterBarrier, block_indices, unravel
 from kdsl.emulator.fragment import Fragment, Key, merge
 from kdsl.emulator.memory import Array, LaneFault
 from kdsl.emulator.spaces import LocalMemory, SharedMemory
@@ -54,6 +55,7 @@ class Batch:
         self.live_count = self.size
         self.exited: Array = np.zeros(self.size, np.bool_)
         self.barriers = Barriers(self)
+        self.cluster_barrier = ClusterBarrier(self)
         self.waiting: dict[Key, list[Fragment]] = {}
         self.gated: dict[Key, Fragment] = {}
         self.lowest: Key = NO_KEY
@@ -85,9 +87,16 @@ class Batch:
         return whole if whole.shape[0] == 1 else whole[: self.size]
 
     def block_axis(self, axis: int) -> Array:
-        blocks = np.arange(self.first, self.first + self.blocks)
-        x, y, _ = self.launch.configuration.grid
-        along = (blocks % x, blocks // x % y, blocks // (x * y))[axis].astype(np.uint32)
+        places = np.arange(self.first, self.first + self.blocks)
+        return self.of_blocks(block_indices(places, self.launch.configuration.grid, self.launch.cluster)[axis])
+
+    def cluster_axis(self, axis: int) -> Array:
+        """The block's index within its cluster."""
+        return self.of_blocks(unravel(np.arange(self.blocks) % self.launch.cluster_size, self.launch.cluster)[axis])
+
+    def of_blocks(self, values: Array) -> Array:
+        """A number of each block, for the lanes of the batch."""
+        along: Array = values.astype(np.uint32)
         if along[0] == along[-1] and (along == along[0]).all():
             return along[:1]
         return along[self.block_of_lane]
@@ -96,7 +105,8 @@ class Batch:
         """Block and thread index of a lane."""
         configuration = self.launch.configuration
         block, thread = self.first + lane // self.threads, lane % self.threads
-        return unravel(block, configuration.grid), unravel(thread, configuration.block)
+        index = block_indices(block, configuration.grid, self.launch.cluster)
+        return index, unravel(thread, configuration.block)
 
     @cached_property
     def lane_bit(self) -> Array:
@@ -219,6 +229,7 @@ class Batch:
         if self.live_count:
             self.live -= np.bincount(self.block_of_lane[fragment.lanes], minlength=self.blocks)
             self.barriers.release()
+            self.cluster_barrier.release()
 
     # Failures.
 
@@ -258,6 +269,7 @@ class Batch:
     def deadlock(self) -> DeviceError:
         """Nobody can go on: name who waits where."""
         waits = [(f, instruction) for f, instruction in self.barriers.waits()]
+        waits += list(self.cluster_barrier.waits())
         waits += [(f, f.code.blocks[f.pc].instructions[0]) for f in self.gated.values()]
         waits.sort(key=lambda wait: int(wait[0].lanes[0]))
         first, instruction = waits[0]
@@ -267,8 +279,3 @@ class Batch:
         if self.exited.any():
             reason += "; others have exited"
         return self.error(SynchronizationError, reason, instruction, lane)
-
-
-def unravel(index: int, extents: Dim3) -> Dim3:
-    x, y, _ = extents
-    return index % x, index // x % y, index // (x * y)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 
 from kdsl.backend import DeviceError, Launch
 from kdsl.emulator.batch import Batch
 from kdsl.emulator.code import Code
+from kdsl.emulator.limits import cluster_of
 from kdsl.emulator.memory import Allocation, Array, GlobalMemory
 from kdsl.emulator.program import Program
 from kdsl.emulator.spaces import Region, SharedLayout
@@ -19,6 +21,9 @@ LANES = 32768
 
 SHARED_OF_BATCH = 8 << 20
 LOCAL_OF_BATCH = 64 << 20
+COOPERATIVE = 16
+"""How many times as many blocks of a cooperative launch a batch may have."""
+
 PATIENCE = 256
 """Turns that a batch may give away in spin loops before the next one starts; each turn is some tens of blocks."""
 
@@ -41,16 +46,23 @@ class GridLaunch:
         self.shared_size: int = sum(r.size for r in self.shared.regions)
         self.has_dynamic = program.dynamic is not None
         self.parameters: Allocation | None = None
+        self.workspace: Allocation | None = (
+            memory.allocate(8, "the grid's workspace") if configuration.cooperative else None
+        )
         self.template = self.with_parameters(parameters)
         x, y, z = configuration.grid
         self.total = x * y * z
-        blocks = min(self.total, LANES // self.threads)
+        self.cluster = cluster_of(code, configuration)
+        self.cluster_size: int = prod(self.cluster)
+        # Blocks that wait for each other are best together: apart they wait for the other batches' turns.
+        more = COOPERATIVE if configuration.cooperative else 1
+        blocks = min(self.total, more * LANES // self.threads)
         if self.shared.row:
-            blocks = min(blocks, SHARED_OF_BATCH // self.shared.row)
+            blocks = min(blocks, more * SHARED_OF_BATCH // self.shared.row)
         local = sum(program.codes[name].local_size for name in reachable(program, code) if name in program.codes)
         if local:
             blocks = min(blocks, LOCAL_OF_BATCH // (local * self.threads))
-        self.blocks = max(1, blocks)
+        self.blocks = max(blocks // self.cluster_size, 1) * self.cluster_size
         self.indices()
 
     def indices(self) -> None:
@@ -112,6 +124,8 @@ class GridLaunch:
         """Give back what the launch allocated."""
         if self.parameters is not None:
             self.memory.free(self.parameters.address)
+        if self.workspace is not None:
+            self.memory.free(self.workspace.address)
 
 
 def reachable(program: Program, code: Code) -> set[str]:

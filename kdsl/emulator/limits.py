@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-from kdsl.backend import DeviceError, DeviceLimits, Launch
+from kdsl.backend import DeviceError, DeviceLimits, Dim3, Launch
 from kdsl.emulator.code import Code
-from kdsl.emulator.grid import GridLaunch
+
+if TYPE_CHECKING:
+    from kdsl.emulator.grid import GridLaunch
 
 SHARED_KILOBYTES = {
     "75": 64,
@@ -23,11 +26,16 @@ SHARED_KILOBYTES = {
 specifications per compute capability)."""
 
 STATIC_SHARED_BYTES = 48 * 1024
+FIRST_WITH_CLUSTERS = 90
+MOST_OF_CLUSTER = 16
 
 
 def limits_of(target: str) -> DeviceLimits:
     """The limits of an architecture such as ``sm_90a``."""
-    return DeviceLimits(shared_bytes=1024 * SHARED_KILOBYTES.get(target.removeprefix("sm_").rstrip("af"), 99))
+    architecture = target.removeprefix("sm_").rstrip("af")
+    since_90 = int(int(architecture) >= FIRST_WITH_CLUSTERS)
+    extra = {"cluster": since_90, "programmatic": since_90, "cooperative": 1}
+    return DeviceLimits(shared_bytes=1024 * SHARED_KILOBYTES.get(architecture, 99), extra=extra)
 
 
 def check_launch(code: Code, launch: Launch, limits: DeviceLimits) -> None:
@@ -45,9 +53,32 @@ def check_launch(code: Code, launch: Launch, limits: DeviceLimits) -> None:
     required = code.attributes.get("reqntid")
     if required and launch.block != (*required, 1, 1)[:3]:
         raise refusal(code, f"{asked}, it was compiled for blocks of {(*required, 1, 1)[:3]}")
-    cluster = launch.cluster or (*code.attributes.get("reqnctapercluster", ()), 1, 1, 1)[:3]
-    if math.prod(cluster) != 1:
-        raise refusal(code, f"cluster {cluster} of kernel {code.name}: the emulator has no clusters")
+    check_cluster(code, launch, limits)
+
+
+def cluster_of(code: Code, launch: Launch) -> Dim3:
+    """The blocks of a cluster: what the launch says, else what the kernel was compiled with, else one."""
+    if launch.cluster is not None:
+        return launch.cluster
+    x, y, z = (*code.attributes.get("reqnctapercluster", ()), 1, 1, 1)[:3]
+    return x, y, z
+
+
+def check_cluster(code: Code, launch: Launch, limits: DeviceLimits) -> None:
+    """DeviceError when the clusters are not what the device or the kernel allow, or do not fill the grid."""
+    cluster = cluster_of(code, launch)
+    blocks = math.prod(cluster)
+    asked = f"cluster {cluster} of kernel {code.name}"
+    required = code.attributes.get("reqnctapercluster")
+    if required and cluster != (*required, 1, 1)[:3]:
+        raise refusal(code, f"{asked}: it was compiled for clusters of {(*required, 1, 1)[:3]}")
+    if blocks > 1 and not limits.extra.get("cluster"):
+        raise refusal(code, f"{asked}: there are clusters from sm_{FIRST_WITH_CLUSTERS} on")
+    most = min(MOST_OF_CLUSTER, *code.attributes.get("maxclusterrank", ()), MOST_OF_CLUSTER)
+    if blocks > most:
+        raise refusal(code, f"{asked} has {blocks} blocks, at most {most} are allowed")
+    if any(extent % part for extent, part in zip(launch.grid, cluster, strict=True)):
+        raise refusal(code, f"{asked}: grid {launch.grid} is no multiple of it")
 
 
 def check_shared(grid: GridLaunch, target: str, limits: DeviceLimits) -> None:

@@ -99,6 +99,8 @@ def build(f: Fragment, space: str, address: Array, width: int, total: int) -> Re
             return build_row(
                 f, "shared" if window == SHARED_WINDOW else "local", address, window << WINDOW_BITS, width, total
             )
+    elif space == "shared::cluster":
+        return None
     elif space != "global":
         return build_row(f, space, address, 0, width, total)
     allocation = batch.memory.allocations.get(int(address[0]) >> WINDOW_BITS)

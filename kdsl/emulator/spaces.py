@@ -86,6 +86,11 @@ class SharedMemory(RowMemory):
     ) -> tuple[Region, Array]:
         """The region of all lanes, and byte offsets into storage. ``lanes`` are the lanes of ``address`` if not the
         fragment's."""
+        region, index = self.place(address, size, write)
+        return region, index if self.rows == 1 else index + self.base(fragment, lanes)
+
+    def place(self, address: Array, size: int, write: bool) -> tuple[Region, Array]:
+        """The region of all lanes, and byte offsets into the row of a block."""
         which = (int(address[0]) >> REGION_BITS) - 1
         if not 0 <= which < len(self.regions):
             raise self.fault(address, size, write)
@@ -93,15 +98,13 @@ class SharedMemory(RowMemory):
         offset = address - address.dtype.type(region.address)
         last = region.end(size, write) - size
         if last < 0 or offset.max() > last or np.bitwise_or.reduce(offset) & (size - 1):
-            return self.locate_each(fragment, address, size, write, lanes)
+            return self.place_each(address, size, write)
         index = offset.view(np.int64) if offset.itemsize == 8 else offset.astype(np.int64)
         if region.place:
             index = index + region.place
-        return region, index if self.rows == 1 else index + self.base(fragment, lanes)
+        return region, index
 
-    def locate_each(
-        self, fragment: Fragment, address: Array, size: int, write: bool, lanes: Array | None
-    ) -> tuple[Region, Array]:
+    def place_each(self, address: Array, size: int, write: bool) -> tuple[Region, Array]:
         """Lanes in several regions, or a fault."""
         wide = address.astype(np.int64)
         which = (wide >> REGION_BITS) - 1
@@ -115,7 +118,7 @@ class SharedMemory(RowMemory):
             raise self.fault(address, size, write, int(np.flatnonzero(wrong)[0]))
         index = offset + places[known]
         several = Region("shared memory", 0, self.row, 0, complete=all(r.complete for r in self.regions))
-        return several, index if self.rows == 1 else index + self.base(fragment, lanes)
+        return several, index
 
     def name_of(self, offset: int) -> str:
         place = offset % self.row

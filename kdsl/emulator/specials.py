@@ -39,6 +39,32 @@ def block_axis(axis: int) -> SpecialRegister:
     return SpecialRegister(lambda batch: batch.block_axis(axis))
 
 
+def cluster_axis(axis: int) -> SpecialRegister:
+    return SpecialRegister(lambda batch: batch.cluster_axis(axis))
+
+
+def cluster_extent(axis: int) -> SpecialRegister:
+    return SpecialRegister(lambda batch: scalar(batch.launch.cluster[axis]))
+
+
+def cluster_index(axis: int) -> SpecialRegister:
+    return SpecialRegister(lambda batch: batch.block_axis(axis) // np.uint32(batch.launch.cluster[axis]))
+
+
+def clusters_along(axis: int) -> SpecialRegister:
+    return SpecialRegister(lambda batch: scalar(batch.launch.configuration.grid[axis] // batch.launch.cluster[axis]))
+
+
+def cluster_rank(batch: Batch) -> Array:
+    return batch.of_blocks(np.arange(batch.blocks) % batch.launch.cluster_size)
+
+
+def workspace(batch: Batch) -> int:
+    """The address of a cooperative launch's workspace, 0 for other launches."""
+    found = batch.launch.workspace
+    return found.address if found is not None else 0
+
+
 def extent(which: str, axis: int) -> SpecialRegister:
     return SpecialRegister(lambda batch: scalar(getattr(batch.launch.configuration, which)[axis]))
 
@@ -69,14 +95,16 @@ SPECIALS: dict[str, SpecialRegister] = {
     **{f"%ntid.{a}": extent("block", i) for a, i in AXES.items()},
     **{f"%nctaid.{a}": extent("grid", i) for a, i in AXES.items()},
     **{f"%lanemask_{k}": lane_mask(k) for k in ("eq", "lt", "le", "gt", "ge")},
-    # Without clusters each block is a cluster of its own.
-    **{f"%cluster_ctaid.{a}": constant(0) for a in AXES},
-    **{f"%cluster_nctaid.{a}": constant(1) for a in AXES},
-    **{f"%clusterid.{a}": block_axis(i) for a, i in AXES.items()},
-    **{f"%nclusterid.{a}": extent("grid", i) for a, i in AXES.items()},
-    "%cluster_ctarank": constant(0),
-    "%cluster_nctarank": constant(1),
+    **{f"%cluster_ctaid.{a}": cluster_axis(i) for a, i in AXES.items()},
+    **{f"%cluster_nctaid.{a}": cluster_extent(i) for a, i in AXES.items()},
+    **{f"%clusterid.{a}": cluster_index(i) for a, i in AXES.items()},
+    **{f"%nclusterid.{a}": clusters_along(i) for a, i in AXES.items()},
+    "%cluster_ctarank": SpecialRegister(cluster_rank),
+    "%cluster_nctarank": SpecialRegister(lambda batch: scalar(batch.launch.cluster_size)),
     **{f"%envreg{i}": constant(0) for i in range(32)},
+    # The driver's workspace of a cooperative launch, as CUDA's grid groups find it.
+    "%envreg1": SpecialRegister(lambda batch: scalar(workspace(batch) >> 32)),
+    "%envreg2": SpecialRegister(lambda batch: scalar(workspace(batch))),
     "%laneid": SpecialRegister(lambda batch: batch.lane_index),
     "%warpid": SpecialRegister(lambda batch: batch.warp_index),
     "%nwarpid": SpecialRegister(lambda batch: scalar(batch.warps)),

@@ -19,6 +19,8 @@ from kdsl.lang.intrinsic import Intrinsic, Libdevice
 SECTIONS = {
     "Indices": "index",
     "Barriers and fences": "synchronization",
+    "Clusters": "cluster",
+    "The whole grid": "whole_grid",
     "Warp operations": "warp",
     "Warp matches and reductions": "collective",
     "Clocks, sleep and traps": "special",

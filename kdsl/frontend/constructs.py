@@ -11,11 +11,13 @@ from typing import Any
 
 from kdsl.frontend import arrays, atomics, builtin, caching, casts, inline, printing, tuples
 from kdsl.frontend.barriers import named_barrier
+from kdsl.frontend.clusters import map_rank, rank_of
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import Value
 from kdsl.ir.nodes import AtomicOp, UnaryOp
 from kdsl.lang import atomic
 from kdsl.lang.casts import bitcast
+from kdsl.lang.cluster import map_shared_rank, shared_rank_of
 from kdsl.lang.inline import asm
 from kdsl.lang.memory import constant, load, local, prefetch, shared, store
 from kdsl.lang.static import static_assert, static_range
@@ -65,6 +67,8 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (atomic.store, atomics.store),
         (barrier, named_barrier(barrier)),
         (barrier_arrive, named_barrier(barrier_arrive)),
+        (map_shared_rank, map_rank),
+        (shared_rank_of, rank_of),
         (load, caching.load),
         (store, caching.store),
         (prefetch, caching.prefetch),

@@ -9,7 +9,13 @@ from kdsl.frontend.ptx_template import Instruction, Operand, Template, TemplateE
 from kdsl.lang.types import Kind, PointerType, ScalarType, Space, Type
 
 Types = Mapping[str, Type]
-REGISTER_SPACES = {Space.GLOBAL: "global", Space.SHARED: "shared", Space.CONSTANT: "const", Space.LOCAL: "local"}
+REGISTER_SPACES = {
+    Space.GLOBAL: "global",
+    Space.SHARED: "shared",
+    Space.CONSTANT: "const",
+    Space.LOCAL: "local",
+    Space.CLUSTER: "shared::cluster",
+}
 
 
 def mismatches(template: Template, types: Types, is_result: Callable[[str], bool]) -> Iterator[TemplateError]:
@@ -143,7 +149,9 @@ def _address(instruction: Instruction, operand: Operand, types: Types) -> Iterat
     space = next((w for w in named if w in (*REGISTER_SPACES.values(), "param")), None)
     if isinstance(type, PointerType) and type.space in REGISTER_SPACES:
         own = REGISTER_SPACES[type.space]
-        if own != (space or "global"):
+        # What is in a block's own shared memory is in its cluster's too.
+        in_cluster = "shared::cluster" in instruction.words and own != "shared"
+        if own != ("shared::cluster" if in_cluster else space or "global"):
             hint = f"write {instruction.words[0]}.{own}"
             yield TemplateError(place, f"`{place.text}` is an address in {own} memory, and `{name}` is not of it", hint)
         return

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from math import prod
 from typing import Any
 
 MOST_THREADS = 1024
 """Of a block, on every architecture so far (CUDA C++ Programming Guide, compute capabilities)."""
+MOST_OF_CLUSTER = 16
+"""Blocks, on every architecture so far; more than 8 are not portable."""
+FEWEST_REGISTERS, MOST_REGISTERS = 24, 255
+"""Of a thread: ptxas takes fewer for 24, and ignores more."""
+NUMBERS = ("launch_bounds", "cluster", "max_registers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +27,11 @@ class Options:
     debug: bool = False
     """Check indices, divisors and casts while the kernel runs."""
     launch_bounds: tuple[int, ...] | None = None
-    """(threads of the largest block[, blocks that should fit on an SM])."""
+    """(threads of the largest block[, blocks that should fit on an SM[, blocks of the largest cluster]])."""
+    cluster: tuple[int, int, int] | None = None
+    """Blocks of a cluster along x, y and z."""
+    max_registers: int | None = None
+    """Registers that a thread may use."""
 
     @classmethod
     def checked(cls, given: Mapping[str, Any]) -> Options:
@@ -30,15 +40,61 @@ class Options:
         for name, value in given.items():
             if name not in known:
                 raise TypeError(f"@kernel has no option {name!r}; it takes {', '.join(known)}")
-            if name != "launch_bounds" and not isinstance(value, bool):
+            if name not in NUMBERS and not isinstance(value, bool):
                 raise TypeError(f"@kernel({name}=...) takes True or False, got {value!r}")
-        return cls(**{**given, "launch_bounds": _launch_bounds(given.get("launch_bounds"))})
+        numbers = {
+            "launch_bounds": _launch_bounds(given.get("launch_bounds")),
+            "cluster": _cluster(given.get("cluster")),
+            "max_registers": _max_registers(given.get("max_registers")),
+        }
+        options = cls(**{**given, **numbers})
+        options._check_together()
+        return options
+
+    def _check_together(self) -> None:
+        """TypeError for options that say how many registers, or how many blocks of a cluster, in two ways."""
+        bounds = self.launch_bounds or ()
+        if self.max_registers is not None and len(bounds) > 1:
+            raise TypeError(
+                f"max_registers={self.max_registers} and launch_bounds={bounds} both say how many registers there are; "
+                f"write launch_bounds={bounds[0]}, or leave out max_registers"
+            )
+        if self.cluster is not None and len(bounds) > 2:
+            raise TypeError(
+                f"cluster={self.cluster} and launch_bounds={bounds} both say how large a cluster is; "
+                f"write launch_bounds={bounds[:2]}"
+            )
 
 
 def _launch_bounds(value: Any) -> tuple[int, ...] | None:
     if value is None:
         return None
     bounds = value if isinstance(value, tuple) else (value,)
-    if not 1 <= len(bounds) <= 2 or not all(type(b) is int and b > 0 for b in bounds) or bounds[0] > MOST_THREADS:
-        raise TypeError(f"launch_bounds takes (threads up to {MOST_THREADS}[, blocks on an SM]), got {value!r}")
+    if not 1 <= len(bounds) <= 3 or not all(type(b) is int and b > 0 for b in bounds) or bounds[0] > MOST_THREADS:
+        raise TypeError(
+            f"launch_bounds takes (threads up to {MOST_THREADS}[, blocks on an SM[, blocks of a cluster]]), "
+            f"got {value!r}"
+        )
+    if len(bounds) == 3 and bounds[2] > MOST_OF_CLUSTER:
+        raise TypeError(f"a cluster has at most {MOST_OF_CLUSTER} blocks, and launch_bounds says {bounds[2]}")
     return bounds
+
+
+def _cluster(value: Any) -> tuple[int, int, int] | None:
+    if value is None:
+        return None
+    extents = value if isinstance(value, tuple) else (value,)
+    if not 1 <= len(extents) <= 3 or not all(type(e) is int and e > 0 for e in extents):
+        raise TypeError(f"cluster takes the blocks of a cluster along x[, y[, z]], got {value!r}")
+    if prod(extents) > MOST_OF_CLUSTER:
+        raise TypeError(
+            f"a cluster has at most {MOST_OF_CLUSTER} blocks, 8 on every GPU; {value!r} are {prod(extents)}"
+        )
+    x, y, z = (*extents, 1, 1)[:3]
+    return x, y, z
+
+
+def _max_registers(value: Any) -> int | None:
+    if value is None or (type(value) is int and FEWEST_REGISTERS <= value <= MOST_REGISTERS):
+        return value
+    raise TypeError(f"max_registers takes {FEWEST_REGISTERS} to {MOST_REGISTERS} registers of a thread, got {value!r}")

@@ -26,24 +26,25 @@ class Registers:
     z: i32
 
 
-def _registers(name: str, ptx: str, doc: str) -> Any:
+def special_register(name: str, ptx: str, doc: str, module: str = __name__, min_sm: int = 75) -> Any:
     """The three components of a special register; on the host each is an `Intrinsic`, not a number."""
 
     def component(axis: str) -> Any:
         def stub() -> i32: ...
 
         stub.__name__ = stub.__qualname__ = f"{name}.{axis}"
-        stub.__doc__ = doc.format(axis=axis)
+        stub.__doc__, stub.__module__ = doc.format(axis=axis), module
         lowering = Nvvm(f"llvm.nvvm.read.ptx.sreg.{ptx}.{axis}", ())
-        return Intrinsic(stub, lowering, f"%{ptx}.{axis}", register=True, pure=True)
+        mnemonic = f"%{ptx.replace('.', '_')}.{axis}"
+        return Intrinsic(stub, lowering, mnemonic, min_sm=min_sm, register=True, pure=True)
 
     return Registers(component("x"), component("y"), component("z"))
 
 
-thread_idx: Registers = _registers("thread_idx", "tid", "The thread's index within its block along {axis}.")
-block_idx: Registers = _registers("block_idx", "ctaid", "The block's index within the grid along {axis}.")
-block_dim: Registers = _registers("block_dim", "ntid", "Threads of a block along {axis}, at least 1.")
-grid_dim: Registers = _registers("grid_dim", "nctaid", "Blocks of the grid along {axis}, at least 1.")
+thread_idx: Registers = special_register("thread_idx", "tid", "The thread's index within its block along {axis}.")
+block_idx: Registers = special_register("block_idx", "ctaid", "The block's index within the grid along {axis}.")
+block_dim: Registers = special_register("block_dim", "ntid", "Threads of a block along {axis}, at least 1.")
+grid_dim: Registers = special_register("grid_dim", "nctaid", "Blocks of the grid along {axis}, at least 1.")
 
 
 @overload

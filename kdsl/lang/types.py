@@ -33,6 +33,8 @@ class Space(Enum):
     SHARED = 3
     CONSTANT = 4
     LOCAL = 5
+    CLUSTER = 7
+    """Shared memory of any block of the cluster; PTX calls it ``.shared::cluster``."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,8 @@ from kdsl.runtime.stream import stream_handle
 AXES = "xyz"
 THREADS_FOR_NUM_ELEMS = 256
 MAX_AXIS_THREADS = 2**31 - 1
+MOST_OF_CLUSTER = 16
+"""CUDA C++ Programming Guide, thread block clusters: 8 are portable."""
 
 
 def dim3(value: Any, what: str) -> Dim3:
@@ -48,7 +51,9 @@ class LaunchConfig:
     """How to launch: ``grid`` in blocks and ``block`` in threads, each an int or a tuple of 1 to 3 ints.
 
     ``shared`` is dynamic shared memory in bytes, ``stream`` a `Stream`, another library's stream or None, ``cluster``
-    the blocks of a cluster. With ``empty`` arguments are checked and nothing is launched.
+    the blocks of a cluster. ``cooperative``: all blocks run together, as `grid_sync` needs (a kernel that calls it is
+    launched so anyway). ``programmatic_dependent_launch``: it may begin before the kernel ahead of it in the stream has
+    ended, as far as `grid_dependency_wait`. With ``empty`` arguments are checked and nothing is launched.
     """
 
     grid: Any
@@ -57,6 +62,7 @@ class LaunchConfig:
     stream: Any = None
     cluster: Any = None
     cooperative: bool = False
+    programmatic_dependent_launch: bool = False
     empty: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -65,6 +71,14 @@ class LaunchConfig:
         set_(self, "block", dim3(self.block, "block"))
         if self.cluster is not None:
             set_(self, "cluster", dim3(self.cluster, "cluster"))
+            blocks = math.prod(self.cluster)
+            if blocks > MOST_OF_CLUSTER:
+                raise LaunchConfigValueError(
+                    f"cluster = {self.cluster} has {blocks} blocks, at most {MOST_OF_CLUSTER} fit, and 8 on every GPU"
+                )
+        for name in ("cooperative", "programmatic_dependent_launch"):
+            if not isinstance(getattr(self, name), bool):
+                raise LaunchConfigTypeError(f"{name} takes True or False, got {getattr(self, name)!r}")
         if isinstance(self.shared, bool) or not hasattr(self.shared, "__index__"):
             raise LaunchConfigTypeError(f"shared takes a number of bytes, got {self.shared!r}")
         set_(self, "shared", operator.index(self.shared))
@@ -122,7 +136,10 @@ class LaunchConfig:
             )
         self._check_hardware(backend)
         stream = stream_handle(self.stream, backend)
-        return Launch(self.grid, self.block, self.shared, stream, self.cluster, self.cooperative)
+        return Launch(
+            self.grid, self.block, self.shared, stream, self.cluster, self.cooperative,
+            self.programmatic_dependent_launch,
+        )  # fmt: skip
 
     def _check_hardware(self, backend: Backend) -> None:
         extra = backend.limits.extra
@@ -141,6 +158,11 @@ class LaunchConfig:
         if self.cooperative and not extra.get("cooperative"):
             raise LaunchConfigValueError(
                 f"cooperative launches need a GPU that has them; this is the {backend.name} ({backend.target})"
+            )
+        if self.programmatic_dependent_launch and not extra.get("programmatic"):
+            raise LaunchConfigValueError(
+                f"programmatic dependent launches need a GPU of sm_90 or later; "
+                f"this is the {backend.name} ({backend.target})"
             )
 
 

@@ -104,6 +104,7 @@ class CudaDriver:
         )
         extra = {
             "cluster": int(self.capability >= (9, 0)),
+            "programmatic": int(self.capability >= (9, 0)),
             "cooperative": self._attribute("COOPERATIVE_LAUNCH"),
             "multiprocessors": self._attribute("MULTIPROCESSOR_COUNT"),
         }

@@ -59,6 +59,7 @@ def launch_text(kernel: str, launch: Launch) -> str:
             f", {launch.shared_bytes} bytes of dynamic shared memory" if launch.shared_bytes else "",
             f", cluster {launch.cluster}" if launch.cluster else "",
             ", cooperative" if launch.cooperative else "",
+            ", programmatic dependent launch" if launch.programmatic_dependent_launch else "",
         ]
     )
     return f"`{kernel}` (grid {launch.grid}, block {launch.block}{more})"

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from kdsl.backend import DeviceError, Launch
 from kdsl.runtime import driver_errors
 from kdsl.runtime.driver_calls import Calls, error_text, forked_error
 from kdsl.runtime.driver_modules import CudaFunction
+from kdsl.runtime.errors import LaunchConfigValueError
 from kdsl.runtime.parameters import ParameterBuffer
 
 Enqueue = Callable[[ParameterBuffer], None]
+
+PORTABLE_CLUSTER = 8
+"""Blocks of a cluster on every GPU that has clusters; a kernel has to allow more (CUDA C++ Programming Guide)."""
 
 
 def prepare(calls: Calls, function: CudaFunction, launch: Launch) -> Enqueue:
@@ -19,7 +24,7 @@ def prepare(calls: Calls, function: CudaFunction, launch: Launch) -> Enqueue:
     calls.enter()
     if launch.shared_bytes:
         _allow_shared_memory(calls, function, launch)
-    if launch.cluster or launch.cooperative:
+    if launch.cluster or launch.cooperative or launch.programmatic_dependent_launch:
         return _prepare_extended(calls, function, launch)
     handle, stream = function.handle, calls.api.CUstream(launch.stream)
     (grid_x, grid_y, grid_z), (block_x, block_y, block_z), shared = launch.grid, launch.block, launch.shared_bytes
@@ -67,8 +72,16 @@ def _prepare_extended(calls: Calls, function: CudaFunction, launch: Launch) -> E
     if launch.cooperative:
         attributes.append(_attribute(api, "CU_LAUNCH_ATTRIBUTE_COOPERATIVE"))
         attributes[-1].value.cooperative = 1
+    if launch.programmatic_dependent_launch:
+        attributes.append(_attribute(api, "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION"))
+        attributes[-1].value.programmaticStreamSerializationAllowed = 1
+    # The closure below holds the configuration, and that the attributes, as long as launches read them.
     config.attrs = attributes
     config.numAttrs = len(attributes)
+    if launch.cluster and prod(launch.cluster) > PORTABLE_CLUSTER:
+        _allow_large_clusters(calls, function, launch)
+    if launch.cooperative:
+        _check_that_it_fits(calls, function, launch, config)
 
     def enqueue(buffer: ParameterBuffer) -> None:
         calls.enter()
@@ -78,6 +91,37 @@ def _prepare_extended(calls: Calls, function: CudaFunction, launch: Launch) -> E
         calls.note((function.name, launch))
 
     return enqueue
+
+
+def _allow_large_clusters(calls: Calls, function: CudaFunction, launch: Launch) -> None:
+    attribute = calls.api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+    code, _ = calls.attempt("cuFuncSetAttribute", function.handle, attribute, 1)
+    if code:
+        raise refused(calls, function, launch, code)
+
+
+def _check_that_it_fits(calls: Calls, function: CudaFunction, launch: Launch, config: Any) -> None:
+    """LaunchConfigError when a cooperative grid has more blocks than the GPU runs at once."""
+    if launch.cluster:
+        code, clusters = calls.attempt("cuOccupancyMaxActiveClusters", function.handle, config)
+        most = 0 if code else int(clusters) * prod(launch.cluster)
+    else:
+        threads = prod(launch.block)
+        code, blocks = calls.attempt(
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor", function.handle, threads, launch.shared_bytes
+        )
+        attribute = calls.api.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+        most = 0 if code else int(blocks) * int(calls.bare("cuDeviceGetAttribute", attribute, calls.device))
+    if code:
+        raise refused(calls, function, launch, code)
+    asked = prod(launch.grid)
+    if asked > most:
+        raise LaunchConfigValueError(
+            f"grid = {launch.grid} of {function.name} has {asked} blocks, and a cooperative launch runs all of them at "
+            f"once: at most {most} fit on this GPU with blocks of {prod(launch.block)} threads and "
+            f"{launch.shared_bytes} bytes of dynamic shared memory; use {most} blocks and a grid-stride loop, or "
+            f"smaller blocks"
+        )
 
 
 def _attribute(api: Any, name: str) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from kdsl.backend import Backend, Launch
+from kdsl.backend import Backend, Dim3, Launch
 from kdsl.lang.layout import buffer_size, parameter_layout
 from kdsl.lang.types import SCALARS, ArrayType, PointerType, ScalarType, Type
 from kdsl.runtime.arguments import ArrayArgument, Parameter, array_argument, scalar_argument
@@ -64,7 +64,8 @@ class Launcher:
 
     ``parameters`` are (name, concrete type). ``written`` holds the indexes of the parameters through which the kernel
     may write memory; None if that is not known, which counts as all of them. ``most_threads`` is the largest block that
-    the kernel was compiled for, if it was for one.
+    the kernel was compiled for, if it was for one; ``cluster`` are the blocks of a cluster that it was compiled for, if
+    it was; ``cooperative``: all its blocks must run together.
     """
 
     def __init__(
@@ -76,9 +77,13 @@ class Launcher:
         written: Collection[int] | None = None,
         conditions: Sequence[Condition] = (),
         most_threads: int | None = None,
+        cluster: Dim3 | None = None,
+        cooperative: bool = False,
     ) -> None:
         self.kernel = kernel
         self.most_threads = most_threads
+        self.cluster = cluster
+        self.cooperative = cooperative
         self.backend = backend
         self.function = function
         self.parameters = tuple(
@@ -137,6 +142,7 @@ class Launcher:
         except (KeyError, TypeError):
             pass  # new, or with another library's stream that has no hash
         empty = isinstance(config, LaunchConfig) and config.empty
+        config = self._as_compiled(config)
         launch = config.check(self.backend) if isinstance(config, LaunchConfig) else config
         self._check_threads(launch)
         bound = _Bound(self, launch, empty, otherwise, wider)
@@ -148,6 +154,18 @@ class Launcher:
         with contextlib.suppress(TypeError):
             self._bound[key] = run
         return run
+
+    def _as_compiled(self, config: LaunchConfig | Launch) -> LaunchConfig | Launch:
+        """The configuration with what the kernel itself asks of every launch; LaunchConfigError if they differ."""
+        if self.cluster is not None and config.cluster not in (None, self.cluster):
+            raise LaunchConfigValueError(
+                f"cluster = {config.cluster}, and {self.kernel} is compiled for clusters of {self.cluster}; leave "
+                f"cluster out of the launch, or out of @kernel(cluster=...)"
+            )
+        cluster, cooperative = self.cluster or config.cluster, self.cooperative or config.cooperative
+        if (cluster, cooperative) == (config.cluster, config.cooperative):
+            return config
+        return dataclasses.replace(config, cluster=cluster, cooperative=cooperative)
 
     def _check_threads(self, launch: Launch) -> None:
         threads = math.prod(launch.block)

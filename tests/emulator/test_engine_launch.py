@@ -72,9 +72,29 @@ def test_bounds_that_the_kernel_was_compiled_with() -> None:
     emulate(exact, 1, (32, 2, 1))
     with pytest.raises(DeviceError, match=r"has 64 threads, it was compiled for blocks of \(32, 2, 1\)"):
         emulate(exact, 1, 64)
-    cluster = NOTHING.replace(")\n{", ")\n.explicitcluster .reqnctapercluster 2, 1, 1\n{")
-    with pytest.raises(DeviceError, match=r"cluster \(2, 1, 1\) of kernel k: the emulator has no clusters"):
-        emulate(cluster, 2, 1)
+
+
+def launch_clusters(directives: str, grid: int, cluster: tuple[int, int, int] | None, target: str = "sm_90") -> None:
+    emulator = Emulator(target=target)
+    module = emulator.load(NOTHING.replace(")\n{", f")\n{directives}\n{{").encode())
+    emulator.launch(emulator.function(module, "k"), Launch((grid, 1, 1), (32, 1, 1), cluster=cluster), b"")
+
+
+def test_limits_of_clusters() -> None:
+    required = ".explicitcluster .reqnctapercluster 2, 1, 1"
+    launch_clusters(required, 2, None)
+    launch_clusters(required, 4, (2, 1, 1))
+    launch_clusters(".maxclusterrank 4", 4, (4, 1, 1))
+    launch_clusters("", 4, (1, 1, 1), "sm_86")
+    for directives, grid, cluster, target, message in (
+        (required, 3, None, "sm_90", r"cluster \(2, 1, 1\) of kernel k: grid \(3, 1, 1\) is no multiple of it"),
+        (required, 4, (4, 1, 1), "sm_90", r"\(4, 1, 1\) of kernel k: it was compiled for clusters of \(2, 1, 1\)"),
+        ("", 4, (2, 1, 1), "sm_86", r"cluster \(2, 1, 1\) of kernel k: there are clusters from sm_90 on"),
+        ("", 32, (32, 1, 1), "sm_90", r"cluster \(32, 1, 1\) of kernel k has 32 blocks, at most 16 are allowed"),
+        (".maxclusterrank 4", 8, (8, 1, 1), "sm_90", r"has 8 blocks, at most 4 are allowed"),
+    ):
+        with pytest.raises(DeviceError, match=message):
+            launch_clusters(directives, grid, cluster, target)
 
 
 def test_limits_of_shared_memory() -> None:

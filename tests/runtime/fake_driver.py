@@ -26,6 +26,11 @@ ATTRIBUTES = {
     "COOPERATIVE_LAUNCH": 1,
     "MULTIPROCESSOR_COUNT": 132,
 }
+LAUNCH_ATTRIBUTES = {
+    "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION": "clusterDim",
+    "CU_LAUNCH_ATTRIBUTE_COOPERATIVE": "cooperative",
+    "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION": "programmaticStreamSerializationAllowed",
+}
 
 
 class FakeDriver:
@@ -53,6 +58,8 @@ class FakeDriver:
         self.handles = iter(range(1000, 100000))
         self.launched: list[tuple[Any, ...]] = []
         self.dynamic_shared: dict[int, int] = {}
+        self.most_blocks = 2
+        self.large_clusters: set[int] = set()
         self.globals: dict[str, int] = {}
         self.mapped: dict[int, int] = {}
 
@@ -208,7 +215,18 @@ class FakeDriver:
     def _cuKernelGetFunction(self, kernel: Any) -> Any:
         return (self.real.CUfunction(int(kernel) + 100),)
 
+    def _cuOccupancyMaxActiveBlocksPerMultiprocessor(self, function: Any, threads: int, shared_bytes: int) -> Any:
+        return (min(self.most_blocks, 2048 // threads, 233472 // (shared_bytes + 1024)),)
+
+    def _cuOccupancyMaxActiveClusters(self, function: Any, config: Any) -> Any:
+        (cluster,) = (a.value.clusterDim.x for a in config.attrs if "CLUSTER" in a.id.name)
+        return (self.most_blocks * self.attributes["MULTIPROCESSOR_COUNT"] // cluster,)
+
     def _cuFuncSetAttribute(self, function: Any, attribute: Any, value: int) -> None:
+        if attribute.name == "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED":
+            assert value == 1
+            self.large_clusters.add(int(function))
+            return
         assert attribute.name == "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"
         self.dynamic_shared[int(function)] = value
 
@@ -237,7 +255,7 @@ class FakeDriver:
             (
                 config.gridDimX,
                 config.blockDimX,
-                [(a.id.name, a.value.clusterDim.x, a.value.cooperative) for a in config.attrs],
+                [(a.id.name, getattr(a.value, LAUNCH_ATTRIBUTES[a.id.name])) for a in config.attrs],
             )
         )
         self._run(function, extra)

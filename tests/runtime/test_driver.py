@@ -165,10 +165,51 @@ def test_clusters_and_cooperative_launches(gpu: CudaDriver, fake_driver: Any) ->
     launcher = Launcher("vadd", (), gpu, function(gpu))
     launcher.bind(LaunchConfig(4, 64, cluster=2))()
     launcher.bind(LaunchConfig(4, 64, cooperative=True))()
-    assert fake_driver.launched[0] == (4, 64, [("CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION", 2, 2)])
-    assert fake_driver.launched[1][2] == [("CU_LAUNCH_ATTRIBUTE_COOPERATIVE", 1, 1)]
+    launcher.bind(LaunchConfig(4, 64, programmatic_dependent_launch=True))()
+    (grid, block, [(name, dimensions)]), *others = fake_driver.launched
+    assert (grid, block, name) == (4, 64, "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION")
+    assert (dimensions.x, dimensions.y, dimensions.z) == (2, 1, 1)
+    assert others == [
+        (4, 64, [("CU_LAUNCH_ATTRIBUTE_COOPERATIVE", 1)]),
+        (4, 64, [("CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION", 1)]),
+    ]
     with pytest.raises(LaunchConfigValueError, match=r"grid.x = 3 is not a multiple of cluster.x = 2"):
         launcher.bind(LaunchConfig(3, 64, cluster=2))
+
+
+def test_what_a_kernel_asks_of_every_launch(gpu: CudaDriver, fake_driver: Any) -> None:
+    launcher = Launcher("vadd", (), gpu, function(gpu), cluster=(16, 1, 1), cooperative=True)
+    launcher.bind(LaunchConfig(32, 64))()
+    launcher.bind(LaunchConfig(32, 64, cluster=16, cooperative=True))()
+    names = ["CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION", "CU_LAUNCH_ATTRIBUTE_COOPERATIVE"]
+    assert [[name for name, _ in attributes] for _, _, attributes in fake_driver.launched] == [names, names]
+    assert fake_driver.large_clusters == {200}
+    with pytest.raises(LaunchConfigValueError, match=r"cluster = \(8, 1, 1\), and vadd is compiled for clusters of"):
+        launcher.bind(LaunchConfig(32, 64, cluster=8))
+
+
+def test_a_cooperative_grid_fits(gpu: CudaDriver, fake_driver: Any) -> None:
+    launcher = Launcher("vadd", (), gpu, function(gpu), cooperative=True)
+    launcher.bind(LaunchConfig((8, 33), 64))()
+    for config, most in (
+        (LaunchConfig(265, 64), 264),
+        (LaunchConfig(133, 64, shared=200_000), 132),
+        (LaunchConfig(266, 64, cluster=2), 264),
+    ):
+        with pytest.raises(
+            LaunchConfigValueError, match=rf"at once: at most {most} fit on this GPU.*; use {most} blocks"
+        ):
+            launcher.bind(config)
+    fake_driver.codes["cuOccupancyMaxActiveBlocksPerMultiprocessor"] = [1]
+    with pytest.raises(DeviceError, match="was not launched"):
+        launcher.bind(LaunchConfig(2, 64, shared=16))
+
+
+def test_a_launch_without_attributes_calls_nothing_else(gpu: CudaDriver, fake_driver: Any) -> None:
+    run = Launcher("vadd", (), gpu, function(gpu)).bind(LaunchConfig(4, 64))
+    fake_driver.calls.clear()
+    run(), run()
+    assert [call[0] for call in fake_driver.calls] == ["cuLaunchKernel"] * 2
 
 
 def test_much_shared_memory_is_asked_for_once(gpu: CudaDriver, fake_driver: Any) -> None:

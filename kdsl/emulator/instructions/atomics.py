@@ -26,7 +26,7 @@ from kdsl.emulator.operand_width import DTYPES
 from kdsl.emulator.syntax import BYTES, Instruction, Operand, Register, Sink
 
 QUALIFIERS = {"relaxed", "acquire", "release", "acq_rel", "cta", "cluster", "gpu", "sys", "noftz"}
-SPACES = {"global": "global", "shared": "shared", "shared::cta": "shared"}
+SPACES = {"global": "global", "shared": "shared", "shared::cta": "shared", "shared::cluster": "shared::cluster"}
 
 Modify = Callable[[Storage, Array, int, list[Array], bool, bool], Array | None]
 """Of a storage, element indices, lanes, operands, whether old values are wanted, and whether this is global memory."""

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from kdsl.emulator.access import load, store
+from kdsl.emulator.clusters import mapped, rank_field, ranks_of
 from kdsl.emulator.code import Op, Step
 from kdsl.emulator.decode import Scope
 from kdsl.emulator.fragment import Fragment
@@ -15,7 +16,17 @@ from kdsl.emulator.operand_width import DTYPES
 from kdsl.emulator.reach import reach
 from kdsl.emulator.syntax import BYTES, Address, Instruction, Operand, Register, Sink, Symbol, Vector
 
-SPACES = {"global", "shared", "shared::cta", "local", "const", "param", "param::entry", "param::func"}
+SPACES = {
+    "global",
+    "shared",
+    "shared::cta",
+    "shared::cluster",
+    "local",
+    "const",
+    "param",
+    "param::entry",
+    "param::func",
+}
 STATE_SPACE = {"shared::cta": "shared", "const": "global", "param::entry": "param", "param::func": "param"}
 SCOPES = {"cta", "cluster", "gpu", "sys"}
 ORDERS = {"weak", "volatile", "relaxed", "acquire", "release", "mmio"}
@@ -25,7 +36,9 @@ CACHING = {
     "L2::256B", "L2::cache_hint", "unified",
 }  # fmt: skip
 NONE: frozenset[int] = frozenset()
-WINDOWS = {"shared": SHARED_WINDOW, "shared::cta": SHARED_WINDOW, "local": LOCAL_WINDOW}
+WINDOWS = {
+    "shared": SHARED_WINDOW, "shared::cta": SHARED_WINDOW, "shared::cluster": SHARED_WINDOW, "local": LOCAL_WINDOW,
+}  # fmt: skip
 
 
 def decode(scope: Scope, instruction: Instruction) -> Step | None:
@@ -158,7 +171,7 @@ def load_step(scope: Scope, instruction: Instruction) -> Step:
     where = "global" if space == "param" else space
     read = [k for k, item in enumerate(items) if isinstance(item, Register) and scope.mentions(item.name) > 1]
     checked = set(range(count))
-    if space in {"shared", "local", "generic"} and 0 < len(read) < count:
+    if space in {"shared", "shared::cluster", "local", "generic"} and 0 < len(read) < count:
         run = load_some_op(results, read, slot, offset, space, kind, checked)
     else:
         run = load_op(results, slot, offset, where, kind, reused(scope, source), checked)
@@ -317,8 +330,14 @@ def is_space(scope: Scope, instruction: Instruction) -> Step:
     if space in WINDOWS:
         window = WINDOWS[space]
 
+        in_block = space in {"shared", "shared::cta"}
+
         def run(f: Fragment) -> None:
-            f.registers[result] = f.registers[slot] >> shift == window
+            address = f.registers[slot]
+            inside = address >> shift == window
+            if in_block and rank_field(address).any():
+                inside = inside & (ranks_of(f, address) == ranks_of(f, np.zeros(1, np.uint64)))
+            f.registers[result] = inside
 
         return Step(run, uses=(slot,), defines=(result,))
     if space not in {"global", "const", "param"}:
@@ -334,12 +353,26 @@ def is_space(scope: Scope, instruction: Instruction) -> Step:
 
 
 def cluster_address(scope: Scope, instruction: Instruction) -> Step:
-    """Without clusters a block's shared memory is only its own, at rank 0."""
+    """``mapa``, a shared address in another block of the cluster, and ``getctarank``, the block of an address."""
     target, source = two_operands(scope, instruction)
     kind = instruction.opcode[-1]
-    result = scope.destination(instruction, target, kind)
-    if instruction.opcode[0] == "getctarank":
-        zero = scope.constant(0, 4)
-        return Step(copy(result, zero), uses=(zero,), defines=(result,))
     slot = scope.source(instruction, source, kind)
-    return Step(copy(result, slot), uses=(slot,), defines=(result,))
+    if instruction.opcode[0] == "getctarank":
+        found = scope.destination(instruction, target, "u32")
+
+        def get_rank(f: Fragment) -> None:
+            f.registers[found] = ranks_of(f, f.registers[slot])
+
+        return Step(get_rank, uses=(slot,), defines=(found,))
+    if len(instruction.operands) != 3:
+        scope.fail(instruction, "expected an address and a rank")
+    rank = scope.source(instruction, instruction.operands[2], "u32")
+    result = scope.destination(instruction, target, kind)
+    # A generic address keeps its window.
+    window = np.uint64(0xFFFF_FFFF_0000_0000) if instruction.opcode[1] != "shared::cluster" else np.uint64(0)
+
+    def run(f: Fragment) -> None:
+        address = f.registers[slot]
+        f.registers[result] = mapped(address, f.registers[rank]) | address & address.dtype.type(window)
+
+    return Step(run, uses=(slot, rank), defines=(result,))

@@ -16,6 +16,7 @@ FENCE_WORDS = {
     "acq_rel", "sc", "cta", "cluster", "gpu", "sys", "gl", "acquire", "release", "proxy", "async", "async::generic",
     "alias", "mbarrier_init", "async::global", "async::shared::cta", "sync_restrict::shared::cta",
 }  # fmt: skip
+CLUSTER_WORDS = {"aligned", "release", "relaxed", "acquire"}
 
 
 def decode(scope: Scope, instruction: Instruction) -> Step | None:
@@ -34,8 +35,11 @@ def decode(scope: Scope, instruction: Instruction) -> Step | None:
             return reduction(scope, instruction, operation, aligned=True)
         case ("barrier", "red", operation, _):
             return reduction(scope, instruction, operation, aligned=False)
-        case ("barrier", "cluster", "arrive" | "wait", *_):
+        case ("barrier", "cluster", "arrive" | "wait", *rest) if CLUSTER_WORDS.issuperset(rest):
             return cluster_barrier(scope, instruction)
+        case ("griddepcontrol", "wait" | "launch_dependents"):
+            # A launch begins here when the one ahead of it has ended.
+            return Step(run=lambda f: None)
     return None
 
 
@@ -149,8 +153,15 @@ def reduction(scope: Scope, instruction: Instruction, operation: str, aligned: b
 
 
 def cluster_barrier(scope: Scope, instruction: Instruction) -> Step:
-    """A cluster of one block: arriving is nothing, waiting is the block's own barrier 0 of all threads."""
-    if instruction.opcode[2] == "arrive":
-        return Step(run=lambda f: None)
-    zero = scope.constant(0, 4)
-    return waiting_step(scope, instruction, zero, None, aligned=False)
+    """``barrier.cluster.arrive`` and ``barrier.cluster.wait``, by any part of a warp."""
+    target = scope.next_pc
+    waits = instruction.opcode[2] == "wait"
+
+    def end(f: Fragment) -> bool:
+        # What is wrong is found before the fragment moves on.
+        if not waits:
+            f.batch.cluster_barrier.arrive(f)
+        f.pc = target
+        return f.batch.cluster_barrier.wait(f, instruction) if waits else True
+
+    return Step(end=end, successors=(target,))
