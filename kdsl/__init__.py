@@ -110,6 +110,7 @@ if TYPE_CHECKING:
     from kdsl.lang.memory import load, local, prefetch, shared, store
     from kdsl.lang.special import brkpt, clock, clock64, globaltimer, nanosleep, sm_id, trap
     from kdsl.lang.static import static_assert, static_range
+    from kdsl.lang.struct import struct
     from kdsl.lang.synchronization import (
         FULL_MASK,
         barrier,
@@ -193,6 +194,7 @@ _MODULES = {
     "kdsl.lang.memory": "shared local load store prefetch",
     "kdsl.lang.inline": "asm",
     "kdsl.lang.static": "static_assert static_range",
+    "kdsl.lang.struct": "struct",
     "kdsl.lang.casts": "bitcast",
     "kdsl.lang.math": "fast fma rsqrt brev byte_perm clz ffs hadd mul24 mul_hi popc rhadd sad",
     "kdsl.lang": "atomic",
@@ -367,6 +369,7 @@ __all__ = [
     "static_assert",
     "static_range",
     "store",
+    "struct",
     "sync_threads",
     "sync_threads_and",
     "sync_threads_count",

@@ -8,7 +8,7 @@ import numpy as np
 
 from kdsl.compiler import current_device
 from kdsl.lang import memory
-from kdsl.lang.types import ScalarType, Space, VectorType, as_type
+from kdsl.lang.types import ElementType, ScalarType, Space, as_type
 from kdsl.lang.variables import CONSTANT_BYTES, Variable, checked_shape
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.variables import home, write_constant
@@ -102,10 +102,10 @@ class constant(memory.constant):
         return variable
 
 
-def _element(dtype: Any) -> ScalarType | VectorType:
+def _element(dtype: Any) -> ElementType:
     element = as_type(dtype)
-    if not isinstance(element, ScalarType | VectorType):
-        raise TypeError(f"the elements of an array are scalars or vectors, got {element}")
+    if not isinstance(element, ElementType):
+        raise TypeError(f"the elements of an array are scalars, vectors or structs, got {element}")
     return element
 
 
@@ -117,6 +117,7 @@ def _initial(init: Any, variable: Variable) -> bytes | None:
     if isinstance(init, np.ndarray | np.generic) and values.dtype != variable.dtype:
         raise ValueError(f"init has {values.dtype}, and the array {variable.dtype}: init.astype(...) converts")
     exact = values.astype(variable.dtype)
-    if values.dtype.kind in "iub" and variable.scalar.is_int and not np.array_equal(exact.astype(object), values):
+    is_int = isinstance(variable.scalar, ScalarType) and variable.scalar.is_int
+    if values.dtype.kind in "iub" and is_int and not np.array_equal(exact.astype(object), values):
         raise OverflowError(f"init has numbers that {variable.scalar} does not hold")
     return np.broadcast_to(exact, variable.host_shape).tobytes()

@@ -8,7 +8,7 @@ from typing import Any, assert_never
 
 from llvmlite import ir as llvm
 
-from kdsl.codegen import arithmetic, checks, libdevice, memory, vectors
+from kdsl.codegen import arithmetic, checks, libdevice, memory, structs, vectors
 from kdsl.codegen.atomics import atomic_load, emit_atomic
 from kdsl.codegen.caching import cached_load
 from kdsl.codegen.context import Context
@@ -18,11 +18,12 @@ from kdsl.codegen.inline_ptx import emit_inline_ptx
 from kdsl.codegen.intrinsics import emit_intrinsic
 from kdsl.codegen.power import PRODUCTS
 from kdsl.codegen.ranges import Interval, Ranges, is_grid_index, is_grid_product
-from kdsl.codegen.types import BFLOAT, HALF, constant, llvm_type, memory_type, pointer
+from kdsl.codegen.types import BFLOAT, HALF, alignment, constant, llvm_type, memory_type, pointer
 from kdsl.codegen.variables import module_variable
 from kdsl.codegen.walk import operands
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp
+from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import U8, ArrayType, PointerType, ScalarType, Space, Type, VectorType
 from kdsl.source import CompileError, Span
 
@@ -109,6 +110,8 @@ class Expressions:
                 return self._tuple(e)
             case ir.TupleElement():
                 return self._at(e, self.builder.extract_value, self.value(e.value), e.index)
+            case ir.StructExpr() | ir.FieldValue() | ir.WithField() | ir.FieldAddress():
+                return self._struct(e)
             case ir.VectorExpr() | ir.Swizzle() | ir.WithLane() | ir.Lanewise() | ir.VectorCast():
                 return self._vector(e)
             case ir.Call():
@@ -282,6 +285,7 @@ class Expressions:
             if isinstance(e, ir.LocalArray):
                 # LLVM allots generic addresses, but the array's type says local ones, which are half as wide.
                 room = self.context.alloca(llvm.ArrayType(t, size), e.name)
+                room.align = alignment(e.type.element)
                 self.arrays[e.uid] = llvm.IRBuilder(self.context.entry).addrspacecast(room, pointer(Space.LOCAL))
             else:
                 # PTX knows ASCII names only.
@@ -296,6 +300,21 @@ class Expressions:
         for i, element in enumerate(elements):
             result = self.builder.insert_value(result, element, i)
         return result
+
+    def _struct(self, e: ir.StructExpr | ir.FieldValue | ir.WithField | ir.FieldAddress) -> Any:
+        match e:
+            case ir.StructExpr(elements):
+                return self._at(e, structs.build, self.context, [self.value(x) for x in elements], e.type)
+            case ir.FieldValue(value, index):
+                return self._at(e, self.builder.extract_value, self.value(value), index)
+            case ir.WithField(value, index, element):
+                new = self.value(element)
+                return self._at(e, self.builder.insert_value, self.value(value), new, index)
+            case ir.FieldAddress(address, index):
+                assert isinstance(address.type, PointerType)
+                assert isinstance(address.type.element, StructType)
+                start = self.value(address)
+                return self._at(e, structs.field_address, self.context, start, address.type.element, index)
 
     def _vector(self, e: ir.VectorExpr | ir.Swizzle | ir.WithLane | ir.Lanewise | ir.VectorCast) -> Any:
         match e:
@@ -332,6 +351,8 @@ def is_simple(e: ir.Expr) -> bool:
         case ir.Binary() | ir.Unary() | ir.Compare() | ir.Logical() | ir.Conditional() | ir.Cast() | ir.Extent():
             return all(is_simple(o) for o in operands(e))
         case ir.TupleElement() | ir.Bitcast() | ir.Swizzle() | ir.VectorExpr() | ir.WithLane():
+            return all(is_simple(o) for o in operands(e))
+        case ir.StructExpr() | ir.FieldValue() | ir.WithField():
             return all(is_simple(o) for o in operands(e))
         case _:
             return False

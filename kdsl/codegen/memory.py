@@ -7,9 +7,11 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
+from kdsl.codegen import structs
 from kdsl.codegen.context import Context
 from kdsl.codegen.types import I32, I64, alignment, constant, memory_type
 from kdsl.lang import types
+from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ArrayType, Kind, PointerType, ScalarType, Space, Type, VectorType
 
 _SHORT = (Space.SHARED, Space.CONSTANT, Space.CLUSTER)
@@ -18,6 +20,8 @@ _SHORT = (Space.SHARED, Space.CONSTANT, Space.CLUSTER)
 
 def load(context: Context, address: llvm.Value, t: Type) -> llvm.Value:
     """The value of type ``t`` at an address."""
+    if isinstance(t, StructType):
+        return structs.load(context, address, t)
     value = context.builder.load(address, align=alignment(t), typ=memory_type(t))
     if isinstance(t, ScalarType) and t.kind is Kind.BOOL:
         return context.builder.icmp_unsigned("!=", value, llvm.Constant(value.type, 0))
@@ -26,6 +30,9 @@ def load(context: Context, address: llvm.Value, t: Type) -> llvm.Value:
 
 def store(context: Context, value: llvm.Value, address: llvm.Value, t: Type) -> None:
     """Write a value of type ``t``; a bool is a byte, 0 or 1."""
+    if isinstance(t, StructType):
+        structs.store(context, value, address, t)
+        return
     if isinstance(t, ScalarType) and t.kind is Kind.BOOL:
         value = context.builder.zext(value, memory_type(t))
     context.builder.store(value, address, align=alignment(t))
@@ -65,7 +72,7 @@ def difference(context: Context, left: llvm.Value, right: llvm.Value, element: T
     """How many elements ``left`` is past ``right``."""
     builder = context.builder
     apart = builder.sub(builder.ptrtoint(left, I64), builder.ptrtoint(right, I64))
-    size = element.size if isinstance(element, ScalarType | VectorType) else 8
+    size = element.size if isinstance(element, ScalarType | VectorType | StructType) else 8
     return builder.sdiv(apart, llvm.Constant(I64, size), flags=("exact",))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
+from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import (
     BF16,
     F16,
@@ -104,13 +105,17 @@ def llvm_type(t: Type) -> llvm.Type:
             return llvm.LiteralStructType([pointer(t.space), *[index] * (t.ndim * (2 if t.strided else 1))])
         case TupleType():
             return llvm.LiteralStructType([llvm_type(element) for element in t.elements])
+        case StructType():
+            return llvm.LiteralStructType([llvm_type(field.type) for field in t.fields])
         case VoidType():
             return VOID
 
 
 @cache
 def memory_type(t: Type) -> llvm.Type:
-    """The type of a value in memory: a bool takes one byte, all else is as in registers."""
+    """The type of a value in memory: a bool takes one byte, a struct as many as it has, all else is as in registers."""
+    if isinstance(t, StructType):
+        return llvm.ArrayType(I8, t.size)
     return I8 if isinstance(t, ScalarType) and t.kind is Kind.BOOL else llvm_type(t)
 
 
@@ -126,8 +131,8 @@ def constant(t: ScalarType, value: bool | int | float) -> llvm.Constant:
 def alignment(t: Type) -> int:
     """Bytes that an element in memory is aligned to: its own size, and 8 for a pointer."""
     match t:
-        case ScalarType() | VectorType():
-            return t.size
+        case ScalarType() | VectorType() | StructType():
+            return t.align
         case TupleType():
             return max((alignment(element) for element in t.elements), default=1)
         case _:

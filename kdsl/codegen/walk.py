@@ -20,9 +20,11 @@ def operands(node: ir.Expr) -> tuple[ir.Expr, ...]:
             return (node.base, *node.indices)
         case ir.Call() | ir.IntrinsicCall():
             return node.arguments
-        case ir.AssignExpr() | ir.TupleElement() | ir.Swizzle():
+        case ir.AssignExpr() | ir.TupleElement() | ir.Swizzle() | ir.FieldValue():
             return (node.value,)
-        case ir.WithLane():
+        case ir.FieldAddress():
+            return (node.address,)
+        case ir.WithLane() | ir.WithField():
             return (node.element, node.value)
         case ir.Lanewise():
             return node.operands
@@ -32,7 +34,7 @@ def operands(node: ir.Expr) -> tuple[ir.Expr, ...]:
             return (node.array,)
         case ir.DynamicShared():
             return (node.offset,)
-        case ir.TupleExpr() | ir.VectorExpr():
+        case ir.TupleExpr() | ir.VectorExpr() | ir.StructExpr():
             return node.elements
         case ir.Atomic():
             return (node.address, *node.operands)

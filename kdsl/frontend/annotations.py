@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_args, get_origin
 
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import Poison, Static
+from kdsl.lang.struct import OWNER
 from kdsl.lang.types import VOID, ConstexprType, TupleType, Type, as_type
 from kdsl.source import CompileError, Diagnostic, Span, find_function
 
@@ -64,6 +65,9 @@ def _resolved(function: FunctionType, name: str, annotation: Any) -> Type | None
     try:
         if isinstance(annotation, str):
             closure = dict(zip(function.__code__.co_freevars, map(_contents, function.__closure__ or ()), strict=True))
+            if hasattr(function, OWNER):
+                owner = getattr(function, OWNER)
+                closure[owner.__name__] = owner
             annotation = eval(annotation, function.__globals__, closure)
             if isinstance(annotation, str):
                 annotation = eval(annotation, function.__globals__, closure)

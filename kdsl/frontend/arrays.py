@@ -10,9 +10,10 @@ from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.casts import cast_type
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.memory import array_of, as_int, constant_int, elements
+from kdsl.frontend.structs import class_type
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, describe, is_constant
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import VOID, ArrayType, PointerType, ScalarType, Space, Type, VectorType, as_type
+from kdsl.lang.types import VOID, ArrayType, ElementType, PointerType, ScalarType, Space, Type, VectorType, as_type
 from kdsl.lang.variables import CONSTANT_BYTES
 
 # PTX: static shared memory of a block, on every architecture.
@@ -54,9 +55,9 @@ def shared_dynamic(frame: Frame, node: ast.Call) -> Value:
     number = constant_int(value)
     if number is not None and number < 0:
         return frame.error(place, f"the offset of {name}() is not negative")
-    if number is not None and number % type.size:
-        aligned = f"{-(-number // type.size) * type.size} is the next that is"
-        return frame.error(place, f"{number} is no offset in bytes for {type}: no multiple of {type.size}", aligned)
+    if number is not None and number % type.align:
+        aligned = f"{-(-number // type.align) * type.align} is the next that is"
+        return frame.error(place, f"{number} is no offset in bytes for {type}: no multiple of {type.align}", aligned)
     offset = frame.runtime(value, place)
     if offset is None:
         return POISON
@@ -99,14 +100,16 @@ def constant_array(frame: Frame, node: ast.Call) -> Value:
     return Runtime(ir.ConstantArray(text if text.isidentifier() else "array", data, array_type, frame.span(node)))
 
 
-def _element_type(frame: Frame, node: ast.expr, name: str, example: str) -> ScalarType | VectorType | None:
-    """The scalar or vector type that an argument names; None (reported) if it is none."""
+def _element_type(frame: Frame, node: ast.expr, name: str, example: str) -> ElementType | None:
+    """The scalar, vector or struct type that an argument names; None (reported) if it is none."""
     dtype = frame.value(node)
     if isinstance(dtype, Static) and isinstance(dtype.object, VectorType):
         return dtype.object
+    if isinstance(dtype, Static) and (struct := class_type(dtype.object)) is not None:
+        return struct
     type = cast_type(dtype.object) if isinstance(dtype, Static) else None
     if type is None and not isinstance(dtype, Poison):
-        frame.error(node, f"{name} takes a scalar or vector type here", f"such as {example}")
+        frame.error(node, f"{name} takes a scalar, vector or struct type here", f"such as {example}")
     return type
 
 
@@ -120,7 +123,7 @@ def local_array(frame: Frame, node: ast.Call) -> Value:
     return value
 
 
-def _bytes(shape: tuple[int, ...], element: ScalarType | VectorType) -> int:
+def _bytes(shape: tuple[int, ...], element: ElementType) -> int:
     size = element.size
     for n in shape:
         size *= n

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import tokenize
 from dataclasses import replace
+from functools import partial
 
-from kdsl.frontend import convert, lanes, vectors
+from kdsl.frontend import convert, places, struct_methods, vectors
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, converted
 from kdsl.frontend.memory import element_address, elements, written_address
 from kdsl.frontend.names import mangle
 from kdsl.frontend.operators import BINARY, BITWISE, binary
+from kdsl.frontend.structs import struct_type
 from kdsl.frontend.syntax import ATTRIBUTE_TARGET, MATRIX_PRODUCT
 from kdsl.frontend.values import (
     POISON,
@@ -34,7 +36,8 @@ from kdsl.frontend.values import (
     type_of,
 )
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import VOID, ScalarType, VectorType, boolean
+from kdsl.lang.struct_type import StructType
+from kdsl.lang.types import VOID, PointerType, ScalarType, VectorType, boolean
 
 
 def assign(frame: Frame, node: ast.Assign) -> None:
@@ -57,7 +60,7 @@ def kept(frame: Frame, value: Value, node: ast.expr) -> Value:
             return value
         case Runtime(ir.Read(local)) if (
             # Assigning to a component binds no name.
-            not isinstance(local.type, VectorType)
+            not isinstance(local.type, VectorType | StructType)
             and local.name not in frame.scope.bindings
             and frame.locals.get(local.name) is local
         ):
@@ -97,10 +100,10 @@ def store(frame: Frame, target: ast.expr, value: Value, place: ast.expr, node: a
             _unpack(frame, target, targets, value, place, node)
         case ast.Attribute():
             base = frame.value(target.value)
-            if vectors.vector_type(base) is not None:
-                lanes.store_lane(frame, target, base, value, place, node)
+            if places.has_parts(base):
+                places.store_part(frame, target, base, value, place, node)
             elif not isinstance(base, Poison):
-                frame.error(target, *ATTRIBUTE_TARGET)
+                _refuse_attribute(frame, target, base)
         case ast.Starred():
             frame.error(target, "a kernel has no * unpacking", "name each value")
         case _:
@@ -240,8 +243,8 @@ def assigned(frame: Frame, target: ast.Name, value: Value, node: ast.NamedExpr) 
 
 def _store_element(frame: Frame, target: ast.Subscript, value: Value, place: ast.expr, node: ast.stmt) -> None:
     base = frame.value(target.value)
-    if vectors.vector_type(base) is not None:
-        lanes.store_lane(frame, target, base, value, place, node)
+    if places.has_parts(base):
+        places.store_part(frame, target, base, value, place, node)
         return
     if isinstance(base, Tuple) or (isinstance(base, Runtime) and elements(frame, base, target) is not None):
         frame.error(target, "the elements of a tuple cannot be assigned", "local.array(n, dtype) has elements that can")
@@ -265,24 +268,30 @@ def augmented_assign(frame: Frame, node: ast.AugAssign) -> None:
                 frame.emit(ir.Assign(frame.locals[target.id], expr, frame.span(node)))
         case ast.Subscript() | ast.Attribute() as target:
             base = frame.value(target.value)
-            if vectors.vector_type(base) is not None:
-                _augment_lane(frame, target, base, node)
+            if places.has_parts(base):
+                compute = partial(_computed, frame, node)
+                places.augment(frame, target, base, compute, node)
             elif isinstance(target, ast.Subscript):
                 _augment_element(frame, target, base, node)
             elif not isinstance(base, Poison):
-                frame.error(target, *ATTRIBUTE_TARGET)
+                _refuse_attribute(frame, target, base)
         case _:
             store(frame, node.target, POISON, node.value, node)
 
 
-def _augment_lane(frame: Frame, target: ast.Subscript | ast.Attribute, base: Value, node: ast.AugAssign) -> None:
-    lane = lanes.target_lane(frame, target, base)
-    if lane is None:
-        frame.value(node.value)
+def _computed(frame: Frame, node: ast.AugAssign, current: Value) -> Value:
+    return augmented(frame, node, current, frame.value(node.value))
+
+
+def _refuse_attribute(frame: Frame, target: ast.Attribute, base: Value) -> None:
+    """Report an assignment to an attribute of what has no fields."""
+    type = type_of(base)
+    if isinstance(type, PointerType) and isinstance(type.element, StructType):
+        text = frame.text(target.value)
+        message = f"`{text}` is a Ptr: it has no fields, its elements have"
+        frame.error(target, message, f"index it: {text}[0].{target.attr} = ...")
         return
-    lane, old = lanes.current(frame, lane, target)
-    result = augmented(frame, node, old, frame.value(node.value))
-    lanes.write(frame, lane, converted(frame, result, lane.element, node.value, f"`{frame.text(target)}`"), node)
+    frame.error(target, *ATTRIBUTE_TARGET)
 
 
 def _augment_element(frame: Frame, target: ast.Subscript, base: Value, node: ast.AugAssign) -> None:
@@ -307,6 +316,8 @@ def augmented(frame: Frame, node: ast.AugAssign, current: Value, value: Value) -
     """``current op value``, narrowed back to 8 or 16 bits if only widening made it wider."""
     if isinstance(node.op, ast.MatMult):
         return frame.error(node, *MATRIX_PRODUCT)
+    if struct_type(current):
+        return struct_methods.in_place(frame, BINARY[type(node.op)], current, value, node, (node.target, node.value))
     result = binary(frame, BINARY[type(node.op)], current, value, node, (node.target, node.value))
     own, made, other = scalar_type(current), scalar_type(result), scalar_type(value)
     if own is not None and made is not None and not frame.quiet:

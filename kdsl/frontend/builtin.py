@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from kdsl.frontend import struct_methods
 from kdsl.frontend.arguments import positional
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
@@ -12,6 +13,7 @@ from kdsl.frontend.meet import settled
 from kdsl.frontend.memory import as_int, constant_int, elements, extent
 from kdsl.frontend.operators import binary, is_operand, unary
 from kdsl.frontend.printing import constant_text
+from kdsl.frontend.structs import struct_type
 from kdsl.frontend.values import (
     POISON,
     Poison,
@@ -132,6 +134,8 @@ def length(frame: Frame, node: ast.Call) -> Value:
     type = type_of(value)
     if isinstance(type, TupleType):
         return Weak(len(type.elements))
+    if struct_type(value):
+        return struct_methods.special(frame, "__len__", value, (), node, arguments[0], "len()")
     if isinstance(type, ArrayType) and isinstance(value, Runtime):
         return extent(frame, value.expr, type, 0, node)
     name = frame.text(arguments[0])

@@ -7,12 +7,14 @@ import math
 from types import FunctionType, MethodType
 from typing import Any
 
-from kdsl.frontend import vectors
+from kdsl.frontend import struct_methods, structs, vectors
 from kdsl.frontend.casts import cast_call, cast_type
 from kdsl.frontend.constructs import handler
 from kdsl.frontend.frame import Frame, NestedFunction
 from kdsl.frontend.hints import public_names
 from kdsl.frontend.intrinsics import intrinsic_call
+from kdsl.frontend.struct_methods import BoundMethod
+from kdsl.frontend.structs import class_type, struct_type
 from kdsl.frontend.syntax import EXPRESSIONS
 from kdsl.frontend.values import POISON, Poison, Static, Value, describe, type_of
 from kdsl.lang.intrinsic import Intrinsic
@@ -69,6 +71,8 @@ def call(frame: Frame, node: ast.Call) -> Value:
         if not frame.quiet:
             _check_arguments(frame, node)
         return POISON
+    if struct_type(callee) is not None:
+        return struct_methods.called(frame, callee, node)
     if not isinstance(callee, Static):
         kind = type_of(callee)
         what = describe(kind) if kind is not None else "a range"
@@ -100,6 +104,11 @@ def _call_object(frame: Frame, callee: Any, node: ast.Call) -> Value:
         return cast_call(frame, type, node)
     if isinstance(callee, VectorType):
         return vectors.construct(frame, callee, node)
+    struct = class_type(callee)
+    if struct is not None:
+        return structs.construct(frame, struct, node)
+    if isinstance(callee, BoundMethod):
+        return struct_methods.call_method(frame, callee, node)
     host = HOST_FUNCTIONS.get(getattr(callee, "__module__", ""))
     if isinstance(callee, FunctionType) and host is not None:
         return frame.error(node.func, f"`{frame.text(node.func)}` is a function of the host", host)
@@ -157,9 +166,10 @@ def _refuse(frame: Frame, callee: Any, node: ast.Call) -> Value:
             "write a def that calls the function with all its arguments",
         )
     if isinstance(callee, type):
-        return frame.error(
-            node.func, f"`{name}` is a class, and a kernel makes no objects", "pass the values, or a tuple of them"
+        hint = (
+            "decorate it with @struct" if "__annotations__" in vars(callee) else "pass the values, or a tuple of them"
         )
+        return frame.error(node.func, f"`{name}` is a class, and a kernel makes no objects", hint)
     if isinstance(callee, MethodType):
         return frame.error(node.func, f"`{name}` is a method, and a kernel has no objects", "write a plain function")
     if hasattr(callee, "__wrapped__"):

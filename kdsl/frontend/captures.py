@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from kdsl.frontend.host_structs import Fields, constant, leaves
 from kdsl.frontend.values import POISON, Runtime, Static, Tuple, Value, Weak
 from kdsl.ir import nodes as ir
+from kdsl.lang.struct import is_struct, struct_type_of
 from kdsl.lang.types import ScalarType, as_type, boolean
 from kdsl.source import Span
 
@@ -48,7 +50,7 @@ class Contents:
 class Captured:
     """What a compiled kernel depends on: it is current while ``namespace.get(name) is value``."""
 
-    namespace: Mapping[str, Any] | Cell | Contents
+    namespace: Mapping[str, Any] | Cell | Contents | Fields
     name: str
     value: Any
 
@@ -108,7 +110,17 @@ class Captures:
         different = {c.namespace.data for c in self._found.values() if isinstance(c.namespace, Contents)}
         return sum(-(-len(data) // CONSTANT_ALIGNMENT) * CONSTANT_ALIGNMENT for data in different)
 
+    def watch(self, value: Any) -> None:
+        """Note what the struct objects hold that a value is or has as elements: their fields may be assigned to."""
+        if isinstance(value, tuple):
+            for part in value:
+                self.watch(part)
+        elif is_struct(value):
+            held = leaves(struct_type_of(value), value)
+            self._found.setdefault((id(value), "fields"), Captured(Fields(value, held), "fields", held))
+
     def _remember(self, owner: int, namespace: Mapping[str, Any] | Cell | Contents, name: str, value: Any) -> Any:
+        self.watch(value)
         self._found.setdefault((owner, name), Captured(namespace, name, value))
         return value
 
@@ -134,6 +146,8 @@ def host_value(value: Any, span: Span) -> Value:
             return Weak(float(value))
         case np.generic():
             return _numpy_value(value, span)
+        case _ if is_struct(value):
+            return Runtime(constant(struct_type_of(value), value, span, type(value).__name__))
         case tuple():
             elements = tuple(host_value(e, span) for e in value)
             return POISON if POISON in elements else Tuple(elements)

@@ -19,6 +19,7 @@ from kdsl.frontend.reporting import Reporter
 from kdsl.frontend.values import Runtime, Value, type_of
 from kdsl.garbage import no_collection
 from kdsl.ir import nodes as ir
+from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import VOID, ArrayType, ConstexprType, Kind, PointerType, ScalarType, Type, VectorType
 from kdsl.lang.variables import Variable
 from kdsl.source import CompileError, FunctionNode, SourceFile, Span, find_function
@@ -135,10 +136,10 @@ def _constant(frame: Frame, entry: dict[str, Value], parameter: ast.arg, type: C
 
 
 def _may_be_passed(type: Type) -> bool:
-    """Whether a kernel may have a parameter of a type: a scalar, an array, a pointer but to tuples or arrays."""
+    """Whether a kernel may have a parameter of a type: a scalar, struct, array, a pointer but to tuples or arrays."""
     if isinstance(type, PointerType):
         return isinstance(type.element, ScalarType | VectorType) or _may_be_passed(type.element)
-    return isinstance(type, ScalarType | ArrayType)
+    return isinstance(type, ScalarType | ArrayType | StructType)
 
 
 def _refuse_parameter(frame: Frame, parameter: ast.arg, type: Type | None) -> None:

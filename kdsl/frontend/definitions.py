@@ -105,6 +105,7 @@ def _defaults(frame: Frame, callee: Callee, made: Definition, node: ast.Call) ->
             zip(names[len(names) - len(callee.__defaults__ or ()) :], callee.__defaults__ or (), strict=True)
         )
         values.update(callee.__kwdefaults__ or {})
+        frame.session.captures.watch(tuple(values.values()))
         made.defaults.update({name: host_value(value, frame.span(node)) for name, value in values.items()})
         return True
     pairs = [*zip(names[len(names) - len(a.defaults) :], a.defaults, strict=True)]
@@ -133,22 +134,32 @@ def _callable(frame: Frame, made: Definition, node: ast.Call) -> bool:
     return True
 
 
-def arguments(frame: Frame, node: ast.Call, made: Definition) -> Arguments | None:
-    """The value of each parameter, converted to its annotated type if it has one."""
+def arguments(
+    frame: Frame, node: ast.Call, made: Definition, bound: tuple[tuple[Value, ast.expr], ...] = ()
+) -> Arguments | None:
+    """The value of each parameter, converted to its annotated type if it has one.
+
+    ``bound`` are the first parameters' values, where the call does not write them: the object of a method.
+    """
     a = made.scope.node.args
     names = [p.arg for p in made.scope.parameters]
+    if len(bound) > len(names):
+        takes = "no `self`" if not names else f"{len(names)} of the {len(bound)} operands"
+        frame.error(node, f"`{made.name}` takes {takes}", "a method without `self` is a @staticmethod")
+        return None
     found = match_arguments(
         frame,
         node,
         _called(frame, made, node),
-        names,
+        names[len(bound) :],
         frozenset(made.defaults),
         frozenset(p.arg for p in a.kwonlyargs),
         frozenset(p.arg for p in a.posonlyargs),
     )
     if found is None:
         return None
-    values = {name: (frame.value(place), place) for name, place in found.items()}
+    values = dict(zip(names, bound, strict=False))
+    values |= {name: (frame.value(place), place) for name, place in found.items()}
     result: Arguments = {}
     for name in names:
         value, place = values.get(name, (made.defaults.get(name, POISON), node))

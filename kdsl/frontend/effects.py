@@ -33,11 +33,13 @@ def _is_pure(expr: ir.Expr) -> bool:
             return _is_pure(expr.operand)
         case ir.Conditional():
             return _is_pure(expr.test) and _is_pure(expr.then) and _is_pure(expr.orelse)
-        case ir.TupleExpr() | ir.VectorExpr():
+        case ir.TupleExpr() | ir.VectorExpr() | ir.StructExpr():
             return all(map(_is_pure, expr.elements))
-        case ir.TupleElement() | ir.Swizzle():
+        case ir.TupleElement() | ir.Swizzle() | ir.FieldValue():
             return _is_pure(expr.value)
-        case ir.WithLane():
+        case ir.FieldAddress():
+            return _is_pure(expr.address)
+        case ir.WithLane() | ir.WithField():
             return _is_pure(expr.value) and _is_pure(expr.element)
         case ir.Lanewise():
             return all(map(_is_pure, expr.operands))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from kdsl.frontend import convert
+from kdsl.frontend import convert, struct_methods
 from kdsl.frontend.calls import call
 from kdsl.frontend.frame import Frame, NestedFunction
 from kdsl.frontend.logic import bool_op, comparison, conditional
 from kdsl.frontend.meet import cast
 from kdsl.frontend.memory import attribute, subscript
 from kdsl.frontend.operators import BINARY, binary, is_operand, unary
+from kdsl.frontend.structs import struct_type
 from kdsl.frontend.syntax import CONSTANTS, LONGEST_CHAIN, MATRIX_PRODUCT, refuse, refuse_chain
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Tuple, Value, Weak
 from kdsl.ir.nodes import UnaryOp
@@ -90,6 +91,8 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
     value = frame.value(node.operand)
+    if isinstance(node.op, ast.UAdd) and struct_type(value):
+        return struct_methods.special(frame, "__pos__", value, (), node, node.operand, "`+`")
     if isinstance(node.op, ast.UAdd):
         if not is_operand(frame, value, node.operand, "`+`"):
             return POISON

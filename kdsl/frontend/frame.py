@@ -35,6 +35,7 @@ from kdsl.frontend.values import (
 from kdsl.ir import nodes as ir
 from kdsl.lang.index import Registers
 from kdsl.lang.intrinsic import Intrinsic
+from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ScalarType, Space, TupleType, Type, VectorType
 from kdsl.lang.variables import CONSTANT_BYTES, Variable
 from kdsl.source import InternalError, SourceFile, Span
@@ -51,7 +52,8 @@ class Session:
     """One check of one or more kernels that share a module. The stages below call those above through it."""
 
     evaluate: Callable[[Frame, ast.expr], Value]
-    call_function: Callable[[Frame, ast.Call, Any], Value]
+    call_function: Callable[..., Value]
+    """Of the frame, the call, what is called, and the first arguments if the call does not write them."""
     options: ir.Options = field(default_factory=ir.Options)
     reporter: Reporter = field(default_factory=Reporter)
     captures: Captures = field(default_factory=Captures)
@@ -366,7 +368,7 @@ def is_repeatable(expr: ir.Expr) -> bool:
     match expr:
         case ir.Const() | ir.Read():
             return True
-        case ir.TupleElement(value) | ir.Swizzle(value):
+        case ir.TupleElement(value) | ir.Swizzle(value) | ir.FieldValue(value):
             return is_repeatable(value)
         case _:
             return False
@@ -399,6 +401,6 @@ def describe_object(value: Any, text: str) -> str:
         return f"`{text}` (a NumPy array of the host)"
     if kind == "module":
         return f"the module `{text}`"
-    if isinstance(value, ScalarType | VectorType | type):
+    if isinstance(value, ScalarType | VectorType | StructType | type):
         return f"the type `{text}`"
     return f"`{text}` ({article} {kind} of the host)"

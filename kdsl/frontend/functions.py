@@ -52,12 +52,14 @@ DEEPEST = 16
 """How deep a function may call itself with other types or constants, each time compiled anew."""
 
 
-def call_function(frame: Frame, node: ast.Call, callee: Callee) -> Value:
-    """A call of a device function, typed by its arguments."""
+def call_function(
+    frame: Frame, node: ast.Call, callee: Callee, bound: tuple[tuple[Value, ast.expr], ...] = ()
+) -> Value:
+    """A call of a device function, typed by its arguments; ``bound`` stand before those that the call writes."""
     made = definition(frame, callee, node)
     if made is None:
         return POISON
-    given = arguments(frame, node, made)
+    given = arguments(frame, node, made, bound)
     if given is None:
         return POISON
     key = _key(callee, made, given)

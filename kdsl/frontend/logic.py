@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from kdsl.frontend import struct_methods
 from kdsl.frontend.frame import ALL, Frame, describe_object
 from kdsl.frontend.meet import converted, is_weak_value, meeting_type, mixed, scalar_as, settled
 from kdsl.frontend.operators import COMPARE, compare, is_operand
+from kdsl.frontend.structs import struct_type
 from kdsl.frontend.syntax import LONGEST_CHAIN, refuse_chain, refuse_comparison
 from kdsl.frontend.values import (
     POISON,
@@ -119,6 +121,9 @@ def as_test(frame: Frame, value: Value, node: ast.expr) -> ir.Expr | None:
         case WeakUnknown(kind) if not kind.is_float:
             stand_in = ir.Const(0, kind.default, frame.span(node))
             return ir.Compare(ir.CompareOp.NE, stand_in, stand_in, boolean, frame.span(node))
+    if struct_type(value):
+        value = struct_methods.as_test(frame, value, node)
+        return value.expr if isinstance(value, Runtime) else None
     if not is_operand(frame, value, node, "a test"):
         return None
     expr = frame.runtime(value, node)

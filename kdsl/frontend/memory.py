@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import enum
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
-from kdsl.frontend import vectors
+from kdsl.frontend import struct_methods, vectors
 from kdsl.frontend.captures import has_attributes
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
@@ -26,8 +26,22 @@ from kdsl.frontend.values import (
 from kdsl.frontend.values import constant_int as constant_int
 from kdsl.ir import nodes as ir
 from kdsl.lang.index import Registers
-from kdsl.lang.types import I32, Array, ArrayType, PointerType, Ptr, ScalarType, Space, TupleType, VectorType
+from kdsl.lang.struct_type import StructType
+from kdsl.lang.types import (
+    I32,
+    Array,
+    ArrayType,
+    ElementType,
+    PointerType,
+    Ptr,
+    ScalarType,
+    Space,
+    TupleType,
+    VectorType,
+)
 from kdsl.source import Span
+
+Address = TypeVar("Address", bound=ir.Expr)
 
 
 def subscript(frame: Frame, node: ast.Subscript) -> Value:
@@ -41,6 +55,8 @@ def subscript(frame: Frame, node: ast.Subscript) -> Value:
             return _tuple_element(frame, base, node)
         case Runtime() if isinstance(base.type, VectorType):
             return vectors.element(frame, base, base.type, node)
+        case Runtime() if isinstance(base.type, StructType):
+            return struct_methods.item(frame, base, node)
         case Static(object) if object is Ptr or object is Array or object is tuple:
             return _generic(frame, object, node)
         case Static(object) if type(object).__name__ == "Kernel":
@@ -199,8 +215,9 @@ def address_of(
     return ir.ElementAddress(base.expr, tuple(i for i in indices if i is not None), pointer, frame.span(node))
 
 
-def written_address(frame: Frame, address: ir.ElementAddress, node: ast.expr) -> ir.ElementAddress | None:
+def written_address(frame: Frame, address: Address, node: ast.expr) -> Address | None:
     """An address to be written to; None (reported) if it is in constant memory."""
+    assert isinstance(address.type, PointerType)
     if address.type.space is not Space.CONSTANT:
         return address
     frame.error(node, "a kernel cannot write constant memory", "copy it into a shared or local array first")
@@ -268,6 +285,8 @@ def attribute(frame: Frame, node: ast.Attribute) -> Value:
         )
     if isinstance(type, VectorType) and isinstance(owner, Runtime):
         return vectors.attribute(frame, owner, type, node)
+    if isinstance(type, StructType) and isinstance(owner, Runtime):
+        return struct_methods.attribute(frame, owner, type, node)
     name = frame.text(node.value)
     if isinstance(type, PointerType):
         hint = (
@@ -275,6 +294,8 @@ def attribute(frame: Frame, node: ast.Attribute) -> Value:
             if node.attr in ("shape", "size", "ndim")
             else None
         )
+        if isinstance(type.element, StructType) and type.element.index(node.attr) is not None:
+            hint = f"index it: {name}[0].{node.attr}"
         return frame.error(node, f"`{name}` is a Ptr, which has no attribute `{node.attr}`", hint)
     return frame.error(
         node, f"`{name}` is {describe(type) if type else 'no object'}, which has no attribute `{node.attr}`"
@@ -346,7 +367,7 @@ def _size(frame: Frame, array: ir.Expr, type: ArrayType, node: ast.expr) -> Valu
 
 
 def array_of(
-    frame: Frame, shape: tuple[int, ...], element: ScalarType | VectorType, space: Space, name: str, node: ast.expr
+    frame: Frame, shape: tuple[int, ...], element: ElementType, space: Space, name: str, node: ast.expr
 ) -> Runtime:
     """A new shared or local array; one for each place in the source, function instance and element type."""
     type = ArrayType(element, len(shape), space, shape)

@@ -6,9 +6,10 @@ import ast
 import operator
 from collections.abc import Callable
 
-from kdsl.frontend import convert, pointers, vectors, weak
+from kdsl.frontend import convert, pointers, struct_methods, vectors, weak
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, is_weak_value, meeting_type, mixed, named, scalar_as
+from kdsl.frontend.structs import struct_type
 from kdsl.frontend.values import (
     POISON,
     Poison,
@@ -81,6 +82,8 @@ def binary(
     """``left op right``; ``operands`` are their places."""
     if isinstance(left, Poison) or isinstance(right, Poison):
         return POISON
+    if struct_type(left) or struct_type(right):
+        return struct_methods.binary(frame, op, left, right, node, operands)
     if pointers.is_pointer(left) or pointers.is_pointer(right):
         moved = pointers.arithmetic(frame, op, left, right, node, operands)
         if moved is not None:
@@ -155,6 +158,8 @@ def is_operand(frame: Frame, value: Value, node: ast.expr, what: str) -> bool:
         frame.error(node, f"{what} does not take a pointer", "index it instead: p[i]; atomics take (p, i, value)")
     elif (vector := vectors.vector_type(value)) is not None:
         frame.error(node, f"{what} takes numbers, and this is {vector}", vectors.hint(vector, frame.text(node)))
+    elif (struct := struct_type(value)) is not None:
+        frame.error(node, f"{what} takes numbers, and this is {struct}", struct_methods.hint(struct, frame.text(node)))
     elif not isinstance(value, Poison):
         hint = _operand_hint(value, frame.text(node))
         frame.error(node, f"{what} takes numbers, and this is {named(type_of(value))}", hint)
@@ -244,6 +249,8 @@ def unary(frame: Frame, op: UnaryOp, value: Value, node: ast.expr, operand: ast.
     """``op value``, and abs, round, floor and ceil."""
     if isinstance(value, Poison):
         return POISON
+    if struct_type(value):
+        return struct_methods.unary(frame, op, value, node, operand)
     if isinstance(value, Runtime) and isinstance(value.expr, ir.Const) and is_bool(value):
         value = Weak(int(value.expr.value))
     if isinstance(value, Weak | WeakUnknown | WeakChoice):
@@ -283,6 +290,8 @@ def compare(
         return POISON
     if isinstance(left, Static) and isinstance(right, Static) and op in (CompareOp.EQ, CompareOp.NE):
         return frame.const((left.object == right.object) is (op is CompareOp.EQ), boolean, node)
+    if struct_type(left) or struct_type(right):
+        return struct_methods.compare(frame, op, left, right, node, operands)
     if isinstance(left, Weak) and isinstance(right, Weak):
         return frame.const(weak.COMPARE[op](left.value, right.value), boolean, node)
     if pointers.is_pointer(left) and pointers.is_pointer(right):

@@ -16,6 +16,7 @@ from kdsl.frontend.meet import cast
 from kdsl.frontend.memory import elements
 from kdsl.frontend.values import POISON, Poison, Range, Runtime, Static, Tuple, Value, Weak, WeakChoice, describe
 from kdsl.ir import nodes as ir
+from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import F64, I32, I64, U32, U64, Kind, PointerType, ScalarType, VectorType
 
 SPECIFICATION = re.compile(
@@ -127,6 +128,13 @@ def _formatted(frame: Frame, format: Format, value: Value, specification: str, n
             return _runtime(frame, format, expr, specification, node)
         case Runtime(expr) if isinstance(expr.type, VectorType):
             frame.error(node, f"a {expr.type} cannot be printed as a whole", "print its components: {v.x}, {v.y}")
+            return False
+        case Runtime(expr) if isinstance(expr.type, StructType):
+            frame.error(
+                node,
+                f"a {expr.type} cannot be printed as a whole",
+                f"print its fields: {{{frame.text(node)}.{expr.type.fields[0].name}}}",
+            )
             return False
     parts = elements(frame, value, node)
     if parts is not None and specification:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.syntax import (
-    ATTRIBUTE_TARGET,
     COMPARISONS,
     CONSTANTS,
     EXPRESSIONS,
@@ -46,8 +45,6 @@ def _refused(frame: Frame, node: ast.AST) -> bool:
             refuse_pattern(frame, node)
         case ast.Constant(value=value) if type(value) in CONSTANTS:
             frame.error(node, *CONSTANTS[type(value)])
-        case ast.Attribute(attr=name, ctx=ast.Store()) if name not in ("x", "y", "z", "w"):  # not of a vector, then
-            frame.error(node, *ATTRIBUTE_TARGET)
         case ast.BinOp(op=ast.MatMult()) | ast.AugAssign(op=ast.MatMult()):
             frame.error(node, *MATRIX_PRODUCT)
         case ast.Compare(ops=ops):

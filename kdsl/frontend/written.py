@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from kdsl.ir import nodes as ir
+from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ArrayType, PointerType, TupleType, Type
 
 
@@ -31,15 +32,21 @@ def written_parameters(
 def _read_at(address: ir.Expr) -> list[ir.Expr]:
     """What is evaluated for an address that is only read at; the variable that it starts from is left out."""
     found: list[ir.Expr] = []
-    while isinstance(address, ir.ElementAddress | ir.Bitcast):
-        found += address.indices if isinstance(address, ir.ElementAddress) else ()
-        address = address.base if isinstance(address, ir.ElementAddress) else address.operand
+    while isinstance(address, ir.ElementAddress | ir.Bitcast | ir.FieldAddress):
+        match address:
+            case ir.ElementAddress(base, indices):
+                found += indices
+                address = base
+            case ir.FieldAddress(inner) | ir.Bitcast(inner):
+                address = inner
     return found if isinstance(address, ir.Read) else [*found, address]
 
 
 def _points(type: Type) -> bool:
     if isinstance(type, TupleType):
         return any(_points(e) for e in type.elements)
+    if isinstance(type, StructType):
+        return any(_points(f.type) for f in type.fields)
     return isinstance(type, PointerType | ArrayType)
 
 

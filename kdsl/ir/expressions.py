@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kdsl.ir.access import RELAXED, Access, Ordering
 from kdsl.ir.operators import AtomicOp, BinaryOp, CompareOp, LogicalOp, UnaryOp
 from kdsl.lang.intrinsic import Intrinsic
+from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ArrayType, PointerType, ScalarType, TupleType, Type, VectorType, VoidType
 from kdsl.lang.variables import Variable
 from kdsl.source import Span
@@ -221,6 +222,46 @@ class TupleElement:
 
 
 @dataclass(frozen=True, slots=True)
+class StructExpr:
+    """A struct of values of its fields' types, in their order."""
+
+    elements: tuple[Expr, ...]
+    type: StructType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValue:
+    """The field of a struct at a position."""
+
+    value: Expr
+    index: int
+    type: Type
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class WithField:
+    """A struct with another value in one field; that value is evaluated first."""
+
+    value: Expr
+    index: int
+    element: Expr
+    type: StructType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class FieldAddress:
+    """The address of a field of the struct at an address."""
+
+    address: Expr
+    index: int
+    type: PointerType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class VectorExpr:
     """A vector of scalars of its element type, one for each lane."""
 
@@ -358,6 +399,10 @@ Expr = (
     | LocalArray
     | TupleExpr
     | TupleElement
+    | StructExpr
+    | FieldValue
+    | WithField
+    | FieldAddress
     | VectorExpr
     | Swizzle
     | WithLane

@@ -31,6 +31,8 @@ from kdsl.ir.expressions import (
     ElementAddress,
     Expr,
     Extent,
+    FieldAddress,
+    FieldValue,
     InlinePtx,
     IntrinsicCall,
     Lanewise,
@@ -42,12 +44,14 @@ from kdsl.ir.expressions import (
     PointerDifference,
     Read,
     SharedArray,
+    StructExpr,
     Swizzle,
     TupleElement,
     TupleExpr,
     Unary,
     VectorCast,
     VectorExpr,
+    WithField,
     WithLane,
 )
 from kdsl.ir.operators import (
@@ -104,6 +108,8 @@ __all__ = [
     "Evaluate",
     "Expr",
     "Extent",
+    "FieldAddress",
+    "FieldValue",
     "ForRange",
     "Function",
     "If",
@@ -129,6 +135,7 @@ __all__ = [
     "SharedArray",
     "Stmt",
     "Store",
+    "StructExpr",
     "Swizzle",
     "TupleElement",
     "TupleExpr",
@@ -138,6 +145,7 @@ __all__ = [
     "VectorCast",
     "VectorExpr",
     "While",
+    "WithField",
     "WithLane",
 ]
 

@@ -8,7 +8,8 @@ from typing import assert_never
 import numpy as np
 
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import F32, VOID, ArrayType, TupleType
+from kdsl.lang.struct_type import StructType
+from kdsl.lang.types import F32, VOID, ArrayType, PointerType, TupleType, Type
 
 
 def show(module: ir.Module) -> str:
@@ -111,6 +112,9 @@ class _Printer:
 
     def memory(self, address: ir.Expr) -> str:
         """What an address points at."""
+        if isinstance(address, ir.FieldAddress):
+            assert isinstance(address.address.type, PointerType)
+            return f"{self.memory(address.address)}.{_field_name(address.address.type.element, address.index)}"
         if isinstance(address, ir.ElementAddress):
             return f"{self.expr(address.base)}[{', '.join(map(self.expr, address.indices))}]"
         return f"*{self.expr(address)}"
@@ -142,7 +146,7 @@ class _Printer:
                 return f"bitcast({self.expr(operand)}, {type})"
             case ir.PointerDifference(left, right):
                 return f"({self.expr(left)} - {self.expr(right)})"
-            case ir.ElementAddress():
+            case ir.ElementAddress() | ir.FieldAddress():
                 return f"&{self.memory(e)}"
             case ir.Load(address, access=ir.Ordering() as ordering):
                 return f"atomic.load({self.expr(address)}{_named(ordering)})"
@@ -164,6 +168,12 @@ class _Printer:
                 return f"({', '.join(map(self.expr, elements))}{',' if len(elements) == 1 else ''})"
             case ir.TupleElement(value, index):
                 return f"{self.operand(value)}[{index}]"
+            case ir.StructExpr(elements, type):
+                return f"{type}({', '.join(map(self.expr, elements))})"
+            case ir.FieldValue(value, index):
+                return f"{self.operand(value)}.{_field_name(value.type, index)}"
+            case ir.WithField(value, index, element):
+                return f"{self.operand(value)}.with({_field_name(value.type, index)}={self.expr(element)})"
             case ir.VectorExpr(elements, type):
                 return f"{type}({', '.join(map(self.expr, elements))})"
             case ir.Swizzle(value, lanes):
@@ -231,6 +241,11 @@ class _Printer:
 def braces(text: str) -> str:
     """PTX as a template has it."""
     return text.replace("{", "{{").replace("}", "}}")
+
+
+def _field_name(type: Type, index: int) -> str:
+    assert isinstance(type, StructType)
+    return type.fields[index].name
 
 
 def _named(ordering: ir.Ordering) -> str:

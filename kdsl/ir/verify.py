@@ -8,6 +8,7 @@ from math import prod
 from typing import Any, assert_never
 
 from kdsl.ir import nodes as ir
+from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import I64, VOID, ArrayType, Kind, PointerType, ScalarType, Space, TupleType, Type, VectorType
 from kdsl.source import InternalError
 
@@ -133,6 +134,8 @@ class _Verifier:
                 _require(isinstance(type, TupleType) and type.elements == types, e, "other elements")
             case ir.TupleElement(value, index, type):
                 _require(isinstance(value.type, TupleType) and value.type.elements[index] == type, e, "no such element")
+            case ir.StructExpr() | ir.FieldValue() | ir.WithField() | ir.FieldAddress():
+                _verify_struct(e)
             case ir.VectorExpr() | ir.Swizzle() | ir.WithLane() | ir.Lanewise() | ir.VectorCast():
                 _verify_vector(e)
             case ir.Call():
@@ -189,6 +192,26 @@ def _verify_operation(e: ir.Binary | ir.Unary | ir.Compare | ir.Logical | ir.Cas
         case ir.Bitcast(operand):
             is_contiguous = isinstance(operand.type, ArrayType) and not operand.type.strided
             _require(is_contiguous or isinstance(operand.type, PointerType), e, "a pointer from no pointer")
+
+
+def _verify_struct(e: ir.StructExpr | ir.FieldValue | ir.WithField | ir.FieldAddress) -> None:
+    match e:
+        case ir.StructExpr(elements, type):
+            _require(tuple(x.type for x in elements) == tuple(f.type for f in type.fields), e, "other fields")
+        case ir.FieldValue(value, index, type):
+            _require(_field(value.type, index) == type, e, "no such field")
+        case ir.WithField(value, index, element, type):
+            _require(value.type == type and _field(type, index) == element.type, e, "other types")
+        case ir.FieldAddress(address, index, type):
+            _require(isinstance(address.type, PointerType), e, "a field of no memory")
+            assert isinstance(address.type, PointerType)
+            _require(_field(address.type.element, index) == type.element, e, "no such field")
+            _require(type.space == address.type.space, e, "another space")
+
+
+def _field(type: Type, index: int) -> Type | None:
+    """The type of a struct's field; None if there is none."""
+    return type.fields[index].type if isinstance(type, StructType) and index < len(type.fields) else None
 
 
 LANEWISE = {ir.BinaryOp: 2, ir.UnaryOp: 1, type(None): 3}
@@ -271,7 +294,7 @@ def _expressions(node: Any) -> Iterator[Any]:
 def _is_concrete(type: Type) -> bool:
     if isinstance(type, TupleType):
         return all(map(_is_concrete, type.elements))
-    return isinstance(type, ScalarType | VectorType | PointerType | ArrayType)
+    return isinstance(type, ScalarType | VectorType | StructType | PointerType | ArrayType)
 
 
 def _is_bool(type: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import I32, U64, ArrayType, PointerType, ScalarType, Type
 
 
@@ -17,7 +18,7 @@ class ParameterField:
 
     name: str
     index: int
-    type: ScalarType
+    type: ScalarType | StructType
     offset: int
 
     @property
@@ -27,16 +28,18 @@ class ParameterField:
 
     @property
     def ptx(self) -> str:
-        """The parameter's type in PTX, such as ``.u64``."""
+        """The parameter's type in PTX, such as ``.u64``; a struct's as ``.align 16 .b8[32]``."""
+        if isinstance(self.type, StructType):
+            return f".align {self.type.align} .b8[{self.type.size}]"
         if self.type.is_float:
             return f".b{self.type.bits}" if self.type.bits == 16 else f".f{self.type.bits}"
         return f".u{self.type.bits}"
 
 
-def parameter_parts(name: str, type_: Type) -> tuple[tuple[str, ScalarType], ...]:
+def parameter_parts(name: str, type_: Type) -> tuple[tuple[str, ScalarType | StructType], ...]:
     """The PTX parameters that one kernel parameter becomes, in order; TypeError for a type that no launch can pass."""
     match type_:
-        case ScalarType():
+        case ScalarType() | StructType():
             return ((name, type_),)
         case PointerType():
             return ((name, U64),)
@@ -54,10 +57,10 @@ def parameter_layout(parameters: Iterable[tuple[str, Type]]) -> tuple[ParameterF
     out: list[ParameterField] = []
     offset = 0
     for index, (name, type_) in enumerate(parameters):
-        for part, scalar in parameter_parts(name, type_):
-            offset = -(-offset // scalar.size) * scalar.size
-            out.append(ParameterField(part, index, scalar, offset))
-            offset += scalar.size
+        for part, whole in parameter_parts(name, type_):
+            offset = -(-offset // whole.align) * whole.align
+            out.append(ParameterField(part, index, whole, offset))
+            offset += whole.size
     return tuple(out)
 
 

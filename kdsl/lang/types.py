@@ -1,5 +1,7 @@
 """Types of the kernel language: scalars named as PTX-near as Python allows, vectors, pointers, arrays, tuples.
 
+That of a `@struct` class is in `kdsl.lang.struct_type`.
+
 To a type checker the scalar names are plain ``int``, ``float`` and ``bool``; the kernel compiler really checks them.
 """
 
@@ -12,6 +14,8 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, overload
 
 import numpy as np
+
+from kdsl.lang.struct_type import StructType
 
 T = TypeVar("T")
 
@@ -49,6 +53,10 @@ class ScalarType:
     def size(self) -> int:
         """Bytes in memory, which is also the alignment."""
         return self.bits // 8
+
+    @property
+    def align(self) -> int:
+        return self.size
 
     @property
     def is_float(self) -> bool:
@@ -112,6 +120,15 @@ class VectorType:
         """Bytes in memory, which is also the alignment."""
         return self.element.size * self.lanes
 
+    @property
+    def align(self) -> int:
+        return self.size
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """A sub-array of the components, as structured dtypes have it."""
+        return np.dtype((self.element.numpy, (self.lanes,)))
+
     def __str__(self) -> str:
         return self.name
 
@@ -124,6 +141,20 @@ class PointerType:
 
     element: Type
     space: Space = Space.GLOBAL
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory, which is also the alignment."""
+        return 8
+
+    @property
+    def align(self) -> int:
+        return 8
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """An address."""
+        return np.dtype(np.uint64)
 
     def __str__(self) -> str:
         return f"Ptr[{self.element}]"
@@ -139,7 +170,7 @@ class ArrayType:
     strides (counted in elements, not bytes) if ``strided``; with a known shape it is the data pointer alone.
     """
 
-    element: ScalarType | VectorType
+    element: ElementType
     ndim: int
     space: Space = Space.GLOBAL
     shape: tuple[int, ...] | None = None
@@ -218,8 +249,14 @@ class ConstexprType:
     __repr__ = __str__
 
 
-Type = ScalarType | VectorType | PointerType | ArrayType | TupleType | VoidType | ConstexprType
+ElementType = ScalarType | VectorType | StructType
+"""What arrays are made of."""
+MemoryType = ScalarType | VectorType | PointerType | StructType
+"""What may lie in memory: these have a size, an alignment and a NumPy dtype."""
+Type = ScalarType | VectorType | PointerType | StructType | ArrayType | TupleType | VoidType | ConstexprType
 VOID = VoidType()
+STRUCT_TYPE = "__struct_type__"
+"""The attribute of a `@struct` class that holds its type."""
 
 if TYPE_CHECKING:
     # One name a line: a chained assignment is not a type alias to mypy.
@@ -278,8 +315,8 @@ else:
             if not isinstance(ndim, int) or not 1 <= ndim <= 4:
                 raise TypeError(f"Array takes a dtype and 1 to 4 dimensions, got {ndim!r}")
             scalar = as_type(element)
-            if not isinstance(scalar, ScalarType | VectorType):
-                raise TypeError(f"the elements of an Array are scalars or vectors, got {scalar}")
+            if not isinstance(scalar, ElementType):
+                raise TypeError(f"the elements of an Array are scalars, vectors or structs, got {scalar}")
             return ArrayType(scalar, ndim)
 
     class Constexpr:
@@ -313,6 +350,8 @@ def as_type(annotation: Any) -> Type:
         return annotation
     if annotation is None:
         return VOID
+    if isinstance(annotation, type) and isinstance(made := vars(annotation).get(STRUCT_TYPE), StructType):
+        return made
     python = {int: I32, float: F32, bool: boolean}
     if annotation in python:
         return python[annotation]

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from kdsl.lang.types import I32, ArrayType, ScalarType, Space, VectorType
+from kdsl.lang.struct_type import StructType
+from kdsl.lang.types import I32, ArrayType, ElementType, ScalarType, Space, VectorType
 
 POINTER = "kdsl_address_of_"
 """Begins the name of what holds the address of a variable in global memory."""
@@ -30,7 +31,7 @@ class Variable:
     def __init__(
         self,
         shape: tuple[int, ...],
-        element: ScalarType | VectorType,
+        element: ElementType,
         space: Space,
         initial: bytes | None,
         name: str | None,
@@ -61,7 +62,7 @@ class Variable:
         return (*self.shape, element.lanes) if isinstance(element, VectorType) else self.shape
 
     @property
-    def scalar(self) -> ScalarType:
+    def scalar(self) -> ScalarType | StructType:
         element = self.type.element
         return element.element if isinstance(element, VectorType) else element
 

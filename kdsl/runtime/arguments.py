@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from kdsl.backend import Backend
+from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import I32, U64, ArrayType, PointerType, ScalarType, Type, VectorType
 from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, ExtentError
 from kdsl.runtime.interface import NotOnDeviceError, device_view
 from kdsl.runtime.memory import DeviceArray, contiguous_strides, is_masked
 from kdsl.runtime.scalars import packable, shown
+from kdsl.runtime.structs import described, difference, dtype_name, struct_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +36,13 @@ class Parameter:
         return f"{self.kernel}: argument `{self.name}`"
 
     @property
-    def element(self) -> ScalarType:
-        """The scalar type of an array parameter's elements."""
+    def element(self) -> ScalarType | StructType:
+        """The type of an array parameter's elements; of vectors, that of a component."""
         if self.vector is not None:
             return self.vector.element
         assert isinstance(self.type, (PointerType, ArrayType))
         element = self.type.element
-        return element if isinstance(element, ScalarType) else U64
+        return element if isinstance(element, ScalarType | StructType) else U64
 
     @property
     def vector(self) -> VectorType | None:
@@ -54,12 +56,12 @@ class Parameter:
         vector = self.vector
         if isinstance(self.type, PointerType):
             count = f", {vector.lanes} for each vector" if vector is not None else ""
-            return f"{self.type} (a contiguous array of {self.element.numpy}{count})"
+            return f"{self.type} (a contiguous array of {dtype_name(self.element)}{count})"
         assert isinstance(self.type, ArrayType)
         if vector is not None:
             dimensions = f"{_dimensions(self.type.ndim + 1)}, the last of {vector.lanes}"
             return f"{self.type} (an array of {self.element.numpy} with {dimensions})"
-        return f"{self.type} (an array of {self.element.numpy} with {_dimensions(self.type.ndim)})"
+        return f"{self.type} (an array of {dtype_name(self.element)} with {_dimensions(self.type.ndim)})"
 
     def error(self, kind: Callable[[str], ArgumentError], got: str, fix: str) -> ArgumentError:
         return kind(f"{self.where} takes {self.takes}, got {got}; {fix}")
@@ -87,8 +89,10 @@ def _dimensions(ndim: int) -> str:
     return f"{ndim} dimension{'s' if ndim != 1 else ''}"
 
 
-def scalar_argument(parameter: Parameter, value: Any) -> Any:
-    """The value to pack for a scalar parameter."""
+def scalar_argument(parameter: Parameter, value: Any, backend: Backend) -> Any:
+    """The value to pack for a scalar or struct parameter."""
+    if isinstance(parameter.type, StructType):
+        return struct_bytes(parameter.where, parameter.type, value, backend)
     assert isinstance(parameter.type, ScalarType)
     return packable(parameter.where, parameter.type, value)
 
@@ -104,6 +108,9 @@ def array_argument(parameter: Parameter, value: Any, backend: Backend) -> ArrayA
     vector = parameter.vector
     if vector is not None:
         found = _of_vectors(parameter, vector, found)
+    elif found.address % parameter.element.align and 0 not in found.shape:
+        where = f"an array at an address that is no multiple of {parameter.element.align}"
+        raise parameter.error(ArgumentValueError, where, "pass a copy")
     _check_layout(parameter, found)
     return found
 
@@ -164,8 +171,11 @@ def _host_problem(parameter: Parameter, array: np.ndarray[Any, Any]) -> Argument
     """What is wrong with a NumPy array that does not fit."""
     dtype = array.dtype
     name = parameter.name
-    conversion = f"pass {name}.astype({_spelled(parameter.element.numpy)})"
+    conversion = f"pass {name}.astype({_spelled(parameter.element)})"
     got = f"NumPy array of {dtype}"
+    if isinstance(parameter.element, StructType) and dtype.isnative:
+        got = f"NumPy array of {described(dtype)}"
+        conversion = f"{difference(parameter.element, dtype)}: {conversion}"
     if is_masked(array):
         return parameter.error(ArgumentTypeError, "a masked array", f"pass {name}.filled(value) or {name}.data")
     if not dtype.isnative:
@@ -211,7 +221,7 @@ def _foreign(parameter: Parameter, value: Any, backend: Backend) -> ArrayArgumen
 
 
 def _array_fix(parameter: Parameter, value: Any) -> str:
-    dtype = _spelled(parameter.element.numpy)
+    dtype = _spelled(parameter.element)
     if value is None:
         return f"pass an array, such as np.zeros(n, {dtype}) or kdsl.empty(n, {parameter.element})"
     if isinstance(value, (list, tuple, range)):
@@ -220,22 +230,28 @@ def _array_fix(parameter: Parameter, value: Any) -> str:
         return f"pass {parameter.name}.to_numpy(dtype={dtype})"
     if isinstance(value, (int, float, complex, np.generic)):
         return f"pass an array of one element, np.array([...], {dtype})"
-    return f"pass a NumPy array, a kdsl.DeviceArray or a CUDA array of {parameter.element.numpy}"
+    return f"pass a NumPy array, a kdsl.DeviceArray or a CUDA array of {dtype_name(parameter.element)}"
 
 
-def _check_dtype(parameter: Parameter, type_: ScalarType | None, got: str, fix: str = "") -> None:
-    if type_ == parameter.element:
+def _check_dtype(parameter: Parameter, type_: ScalarType | StructType | None, got: str, fix: str = "") -> None:
+    element = parameter.element
+    if type_ == element or (
+        isinstance(type_, StructType) and isinstance(element, StructType) and type_.numpy == element.numpy
+    ):
         return
-    conversion = f"pass {fix}({_spelled(parameter.element.numpy)})" if fix else "pass a converted copy"
+    conversion = f"pass {fix}({_spelled(parameter.element)})" if fix else "pass a converted copy"
     if got.startswith("a DeviceArray"):
-        conversion = f"pass kdsl.to_device({parameter.name}.to_host().astype({_spelled(parameter.element.numpy)}))"
+        conversion = f"pass kdsl.to_device({parameter.name}.to_host().astype({_spelled(parameter.element)}))"
     elif got.startswith("torch."):
         conversion = f"pass {parameter.name}.to(torch.{parameter.element.numpy})"
     raise parameter.error(ArgumentTypeError, got, conversion)
 
 
-def _spelled(dtype: np.dtype[Any]) -> str:
-    """A dtype as a user types it."""
+def _spelled(type_: ScalarType | StructType) -> str:
+    """A type's dtype as a user writes it."""
+    if isinstance(type_, StructType):
+        return dtype_name(type_)
+    dtype = type_.numpy
     return {"bfloat16": "ml_dtypes.bfloat16", "bool": "np.bool_"}.get(dtype.name, f"np.{dtype.name}")
 
 

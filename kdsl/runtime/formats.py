@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kdsl.lang.layout import parameter_layout
+from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ScalarType, Type
 
 # struct's format characters (Python's struct module). bf16 is packed as its bits.
@@ -23,7 +24,11 @@ def struct_format(parameters: Sequence[tuple[str, Type]]) -> str:
     for field in parameter_layout(parameters):
         name, type_ = parameters[field.index]
         # An address is the one part of a pointer or array that has the parameter's own name.
-        is_address = field.name == name and not isinstance(type_, ScalarType)
-        text += "x" * (field.offset - end) + ("P" if is_address else FORMATS[field.type.name])
+        text += "x" * (field.offset - end)
+        if isinstance(field.type, StructType):
+            text += f"{field.size}s"
+        else:
+            is_address = field.name == name and not isinstance(type_, ScalarType)
+            text += "P" if is_address else FORMATS[field.type.name]
         end = field.offset + field.size
     return text

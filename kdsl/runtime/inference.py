@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from kdsl.lang.struct import is_struct, struct_type_of
+from kdsl.lang.struct_type import StructType, struct_of_dtype
 from kdsl.lang.types import F32, SCALARS, ArrayType, ConstexprType, ScalarType, Type, as_type, boolean
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 from kdsl.runtime.interface import NotOnDeviceError, device_view
@@ -26,9 +28,11 @@ def infer_type(kernel: str, name: str, value: Any) -> Type:
     if isinstance(value, DeviceArray):
         return _array(where, value.layout.type, value.ndim, strided=False)
     if isinstance(value, np.ndarray):
-        return _array(where, _scalar(where, value.dtype), value.ndim, strided=not value.flags.c_contiguous)
+        return _array(where, _element(where, value.dtype), value.ndim, strided=not value.flags.c_contiguous)
     if isinstance(value, np.generic):
-        return _scalar(where, value.dtype)
+        return _element(where, value.dtype)
+    if is_struct(value):
+        return struct_type_of(value)
     if isinstance(value, bool):
         return boolean
     if isinstance(value, float):
@@ -61,19 +65,22 @@ def _foreign(where: str, value: Any) -> Type:
     return _array(where, view.type, len(view.shape), strided=view.strides is not None)
 
 
-def _array(where: str, element: ScalarType, ndim: int, *, strided: bool) -> ArrayType:
+def _array(where: str, element: ScalarType | StructType, ndim: int, *, strided: bool) -> ArrayType:
     if not 1 <= ndim <= MOST_DIMENSIONS:
         fix = "pass a.reshape(1)" if ndim == 0 else f"at most {MOST_DIMENSIONS} are supported: reshape it"
         raise ArgumentValueError(f"{where} is an array with {ndim} dimensions; {fix}")
     return ArrayType(element, ndim, strided=strided)
 
 
-def _scalar(where: str, dtype: np.dtype[Any]) -> ScalarType:
+def _element(where: str, dtype: np.dtype[Any]) -> ScalarType | StructType:
     try:
-        type = as_type(dtype)
-    except TypeError:
+        type = struct_of_dtype(dtype) if dtype.names is not None else as_type(dtype)
+    except TypeError as error:
+        if dtype.names is not None:
+            message = f"{where} has elements that a kernel cannot have: {error}; copy what it needs"
+            raise ArgumentTypeError(message) from None
         raise ArgumentTypeError(
             f"{where} has the dtype {dtype}, which kernels do not have; they have {', '.join(SCALARS)}"
         ) from None
-    assert isinstance(type, ScalarType)
+    assert isinstance(type, ScalarType | StructType)
     return type

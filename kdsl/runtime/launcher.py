@@ -9,23 +9,26 @@ import dataclasses
 import math
 import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from kdsl.backend import Backend, Dim3, Launch
 from kdsl.lang.layout import buffer_size, parameter_layout
-from kdsl.lang.types import SCALARS, ArrayType, PointerType, ScalarType, Type
+from kdsl.lang.struct_type import StructType
+from kdsl.lang.types import ArrayType, PointerType, ScalarType, Type
 from kdsl.runtime.arguments import ArrayArgument, Parameter, array_argument, scalar_argument
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.errors import ArgumentTypeError, ExtentError, LaunchConfigValueError
 from kdsl.runtime.formats import struct_format
 from kdsl.runtime.host_arrays import HostArrays
 from kdsl.runtime.memory import layout_of
-from kdsl.runtime.packer import layout_name, name_prefix, packer_source
+from kdsl.runtime.packer import layout_name, name_prefix, packer_source, struct_name
 from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.runtime.scalars import REAL_CLASSES, WIDE_CLASSES, bf16_bits, shown
 from kdsl.runtime.stream import StreamBackend
+from kdsl.runtime.structs import struct_bytes
 
 Enqueue = Callable[[ParameterBuffer], None]
 
@@ -114,9 +117,15 @@ class Launcher:
             "real_classes": REAL_CLASSES,
             "bf16_bits": bf16_bits,
         }
-        for scalar in {p.element for p in self.parameters if isinstance(p.type, (PointerType, ArrayType))}:
-            for wide in (False, True):
-                scope[layout_name(scalar, wide)] = layout_of(self.backend, SCALARS[scalar.name], wide)
+        for parameter in self.parameters:
+            if isinstance(parameter.type, (PointerType, ArrayType)):
+                for wide in (False, True):
+                    layout = layout_of(self.backend, parameter.element, wide)
+                    scope[layout_name(parameter.name, parameter.element, wide)] = layout
+            elif isinstance(parameter.type, StructType):
+                scope[struct_name(parameter.name)] = partial(
+                    struct_bytes, parameter.where, parameter.type, backend=self.backend
+                )
         for index, condition in enumerate(self.conditions):
             scope[f"namespace{index}"], scope[f"value{index}"] = condition.namespace, condition.value
         prefix = name_prefix(signature)
@@ -209,8 +218,8 @@ class Launcher:
     def checked_arguments(self, given: tuple[Any, ...]) -> list[Any]:
         """What fits each parameter: an ArrayArgument, or the number to pack."""
         return [
-            scalar_argument(parameter, value)
-            if isinstance(parameter.type, ScalarType)
+            scalar_argument(parameter, value, self.backend)
+            if isinstance(parameter.type, ScalarType | StructType)
             else array_argument(parameter, value, self.backend)
             for parameter, value in zip(self.parameters, self.arguments(given), strict=True)
         ]

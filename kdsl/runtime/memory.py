@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from kdsl.backend import Backend
+from kdsl.lang.struct_type import StructType, struct_of_dtype
 from kdsl.lang.types import F32, ScalarType, as_type
 
 INT32_ELEMENTS = 2**31 - 1
@@ -25,7 +26,7 @@ class Layout:
 
     __slots__ = ("backend", "dtype", "type", "wide")
 
-    def __init__(self, backend: Backend, type_: ScalarType, wide: bool) -> None:
+    def __init__(self, backend: Backend, type_: ScalarType | StructType, wide: bool) -> None:
         self.backend, self.type, self.wide = backend, type_, wide
         self.dtype = type_.numpy
 
@@ -53,22 +54,26 @@ class Allocation:
             self.backend.free(self.address)
 
 
-def layout_of(backend: Backend, type_: ScalarType, wide: bool = False) -> Layout:
+def layout_of(backend: Backend, type_: ScalarType | StructType, wide: bool = False) -> Layout:
     """The one `Layout` for these three. Backends hash by identity and live as long as the process."""
     key: Any = backend  # a Protocol says nothing of hashing
     return _layout(key, type_, wide)
 
 
 @functools.cache
-def _layout(backend: Any, type_: ScalarType, wide: bool) -> Layout:
+def _layout(backend: Any, type_: ScalarType | StructType, wide: bool) -> Layout:
     return Layout(backend, type_, wide)
 
 
-def scalar_type(dtype: Any) -> ScalarType:
-    """The scalar type that a dtype (ours, NumPy's or Python's) means; TypeError for what kernels cannot hold."""
+def element_type(dtype: Any) -> ScalarType | StructType:
+    """The type that a dtype (ours, NumPy's or Python's) means, or a `@struct` class; TypeError for what kernels cannot
+    hold.
+    """
+    if isinstance(dtype, np.dtype) and dtype.names is not None:
+        return struct_of_dtype(dtype)
     found = as_type(dtype)
-    if not isinstance(found, ScalarType):
-        raise TypeError(f"the elements of a DeviceArray are scalars, got {found}")
+    if not isinstance(found, ScalarType | StructType):
+        raise TypeError(f"the elements of a DeviceArray are scalars or structs, got {found}")
     return found
 
 
@@ -110,7 +115,12 @@ class DeviceArray:
     shape: tuple[int, ...]
 
     def __init__(
-        self, shape: tuple[int, ...], type_: ScalarType, backend: Backend, owner: Any = None, address: int | None = None
+        self,
+        shape: tuple[int, ...],
+        type_: ScalarType | StructType,
+        backend: Backend,
+        owner: Any = None,
+        address: int | None = None,
     ) -> None:
         """Fresh memory, or memory at ``address`` that ``owner`` keeps alive."""
         count = math.prod(shape)
@@ -226,13 +236,13 @@ class DeviceArray:
 
     def view(self, dtype: Any) -> DeviceArray:
         """The same memory as elements of another type, as NumPy's ``view``: the last extent changes with the size."""
-        type_ = scalar_type(dtype)
+        type_ = element_type(dtype)
         # NumPy's own rules and messages, on an array that takes no memory.
         model = np.lib.stride_tricks.as_strided(
             np.empty(1, f"V{self.itemsize}"), self.shape, contiguous_strides((*self.shape, self.itemsize))[:-1]
         ).view(f"V{type_.size}")
-        if self.address % type_.size:
-            raise ValueError(f"{type_} lies at multiples of {type_.size}, and this array at {self.address:#x}")
+        if self.address % type_.align:
+            raise ValueError(f"{type_} lies at multiples of {type_.align}, and this array at {self.address:#x}")
         return DeviceArray(model.shape, type_, self.backend, self._owner, self.address)
 
     def __len__(self) -> int:
@@ -261,7 +271,7 @@ def to_device(array: Any, backend: Backend) -> DeviceArray:
     if is_masked(array):
         raise TypeError("a masked array has no device counterpart: pass array.filled(value) or array.data")
     host = np.asarray(array, order="C")
-    type_ = scalar_type(host.dtype.newbyteorder("="))
+    type_ = element_type(host.dtype.newbyteorder("="))
     host = host.astype(type_.numpy, copy=False)
     device = DeviceArray(host.shape, type_, backend)
     if host.size:
@@ -271,7 +281,7 @@ def to_device(array: Any, backend: Backend) -> DeviceArray:
 
 def empty(shape: Any, dtype: Any = F32, *, backend: Backend) -> DeviceArray:
     """An uninitialised array; ``dtype`` is a type of the kernel language or a NumPy dtype."""
-    return DeviceArray(normal_shape(shape), scalar_type(dtype), backend)
+    return DeviceArray(normal_shape(shape), element_type(dtype), backend)
 
 
 def zeros(shape: Any, dtype: Any = F32, *, backend: Backend) -> DeviceArray:

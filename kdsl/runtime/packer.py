@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kdsl.lang.layout import buffer_size, parameter_layout
+from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import I32, U64, ArrayType, Kind, PointerType, ScalarType, Type, VectorType
 from kdsl.runtime.formats import struct_format
 
@@ -37,8 +38,16 @@ def name_prefix(parameters: Sequence[tuple[str, Type]]) -> str:
     return prefix
 
 
-def layout_name(element: ScalarType, wide: bool = False) -> str:
+def struct_name(parameter: str) -> str:
+    """The packer's name, after the prefix, for what makes the bytes of a struct parameter."""
+    return f"{parameter}_bytes"
+
+
+def layout_name(parameter: str, element: ScalarType | StructType, wide: bool = False) -> str:
     """The packer's name, after the prefix, for the layout of this device's arrays of ``element``."""
+    if isinstance(element, StructType):
+        # Two classes may have one name.
+        return f"{parameter}_layout{'_wide' if wide else ''}"
     return f"{element.name}_layout{'_wide' if wide else ''}"
 
 
@@ -87,7 +96,7 @@ def packer_source(
 def _parameter(packer: _Packer, name: str, type_: Type) -> None:
     match type_:
         case PointerType():
-            element = type_.element if isinstance(type_.element, ScalarType) else U64
+            element = type_.element if isinstance(type_.element, ScalarType | StructType) else U64
             if isinstance(type_.element, VectorType):
                 vector, element = type_.element, type_.element.element
                 packer.tests.append(f"{name}.address % {vector.size} == {name}.size % {vector.lanes} == 0")
@@ -95,6 +104,8 @@ def _parameter(packer: _Packer, name: str, type_: Type) -> None:
             packer.packed.append(f"{name}.address")
         case ArrayType():
             _array(packer, name, type_)
+        case StructType():
+            packer.packed.append(f"{packer.prefix}{struct_name(name)}({name})")
         case ScalarType(kind=Kind.BOOL):
             packer.tests.append(f"({name} is True or {name} is False)")
             packer.packed.append(name)
@@ -114,14 +125,14 @@ def _parameter(packer: _Packer, name: str, type_: Type) -> None:
             packer.packed.append(name)
 
 
-def _either_layout(packer: _Packer, name: str, element: ScalarType) -> str:
-    narrow, wide = (f"{name}.layout is {packer.prefix}{layout_name(element, wide)}" for wide in (False, True))
+def _either_layout(packer: _Packer, name: str, element: ScalarType | StructType) -> str:
+    narrow, wide = (f"{name}.layout is {packer.prefix}{layout_name(name, element, wide)}" for wide in (False, True))
     return f"({narrow} or {wide})"
 
 
 def _array(packer: _Packer, name: str, type_: ArrayType) -> None:
     extents = [f"{packer.prefix}{name}_{axis}" for axis in range(type_.ndim)]
-    element = type_.element
+    element: ScalarType | VectorType | StructType = type_.element
     # Fails, and so takes the checked way, for another rank.
     if isinstance(element, VectorType):
         last = f"{packer.prefix}{name}_lanes"
@@ -131,7 +142,7 @@ def _array(packer: _Packer, name: str, type_: ArrayType) -> None:
     else:
         packer.setup.append(f"{', '.join(extents)}, = {name}.shape")
     if (type_.index or I32).bits == 32:
-        packer.tests.append(f"{name}.layout is {packer.prefix}{layout_name(element)}")
+        packer.tests.append(f"{name}.layout is {packer.prefix}{layout_name(name, element)}")
     else:
         packer.tests.append(_either_layout(packer, name, element))
     packer.packed += [f"{name}.address", *extents]

@@ -63,7 +63,7 @@ def test_shared_and_local_arrays():
     @kernel
     def k(n: i32):
         a = shared.array(n, f32)  # error: the shape of shared.array() is constant
-        b = shared.array(4, 4)  # error: shared.array() takes a scalar or vector type here
+        b = shared.array(4, 4)  # error: shared.array() takes a scalar, vector or struct type here
         c = shared.array((8, 0), f32)  # error: an extent of shared.array() is at least 1, and this is 0
         d = local.array((2, 2, 2, 2, 2), f32)  # error: local.array() takes 1 to 4 dimensions, and this has 5
         e = shared.array(4)  # error: shared.array() needs `dtype` # hint: it takes shape, dtype
@@ -82,7 +82,7 @@ def test_shared_and_local_arrays():
 def test_dynamic_shared_memory():
     @kernel
     def k(n: i32, d: f32):
-        a = shared.dynamic(4)  # error: shared.dynamic() takes a scalar or vector type here
+        a = shared.dynamic(4)  # error: shared.dynamic() takes a scalar, vector or struct type here
         #   # hint: such as shared.dynamic(f32)
         b = shared.dynamic(f64, 12)  # error: 12 is no offset in bytes for f64: no multiple of 8
         #   # hint: 16 is the next that is

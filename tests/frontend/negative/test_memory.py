@@ -79,15 +79,15 @@ def test_shapes_that_are_no_ints():
 def test_element_types():
     @kernel
     def k(x: Ptr[f32]):
-        shared.array(4, 4)  # error: shared.array() takes a scalar or vector type here
+        shared.array(4, 4)  # error: shared.array() takes a scalar, vector or struct type here
         #   # hint: such as shared.array(64, f32)
-        shared.array(4, "f32")  # error: shared.array() takes a scalar or vector type here
-        shared.array(4, list)  # error: shared.array() takes a scalar or vector type here
-        shared.array(4, np.complex64)  # error: shared.array() takes a scalar or vector type here
-        local.array(4, None)  # error: local.array() takes a scalar or vector type here
+        shared.array(4, "f32")  # error: shared.array() takes a scalar, vector or struct type here
+        shared.array(4, list)  # error: shared.array() takes a scalar, vector or struct type here
+        shared.array(4, np.complex64)  # error: shared.array() takes a scalar, vector or struct type here
+        local.array(4, None)  # error: local.array() takes a scalar, vector or struct type here
         #   # hint: such as local.array(64, f32)
-        local.array(4, x)  # error: local.array() takes a scalar or vector type here
-        shared.array(4, Ptr[f32])  # error: shared.array() takes a scalar or vector type here
+        local.array(4, x)  # error: local.array() takes a scalar, vector or struct type here
+        shared.array(4, Ptr[f32])  # error: shared.array() takes a scalar, vector or struct type here
 
     check_errors(k)
 

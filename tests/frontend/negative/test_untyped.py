@@ -75,11 +75,10 @@ def test_operators():
     check_untyped_errors(k)
 
 
-def test_attributes_are_not_set():
+def test_attributes_may_be_fields():
     def k(x, n):
-        x.size = n  # error: a kernel cannot set attributes
-        x.size, n = n, 1  # error: a kernel cannot set attributes
-        x.size += 1  # error: a kernel cannot set attributes
+        x.size = n  # `x` may be a struct or a vector
+        n = n @ n  # error: a kernel has no `@`
 
     check_untyped_errors(k)
 

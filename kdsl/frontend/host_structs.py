@@ -1,0 +1,84 @@
+"""Struct objects of the host as constants in a kernel: what one holds when the kernel is compiled."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kdsl.frontend import convert
+from kdsl.ir import nodes as ir
+from kdsl.lang.struct import struct_type_of
+from kdsl.lang.struct_type import StructType
+from kdsl.lang.types import Kind, MemoryType, PointerType, ScalarType, VectorType
+from kdsl.source import CompileError, Span
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fields:
+    """What a struct object held when it was read, seen as a namespace: it gives that while it is the same."""
+
+    object: Any
+    held: tuple[Any, ...]
+
+    def get(self, name: str) -> Any:
+        return self.held if same(leaves(struct_type_of(self.object), self.object), self.held) else None
+
+
+def leaves(type: StructType, value: Any) -> tuple[Any, ...]:
+    """What the fields of an object hold, one after the other; of a vector each component."""
+    found: list[Any] = []
+    for field in type.fields:
+        held = getattr(value, field.name)
+        match field.type:
+            case StructType():
+                found += leaves(field.type, held)
+            case VectorType():
+                found += [*held] if isinstance(held, Sequence | np.ndarray) else [held]
+            case _:
+                found.append(held)
+    return tuple(found)
+
+
+def same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    """Whether these are the same numbers: 0.0 is not -0.0, and NaN is NaN."""
+    return [(type(x), repr(x)) for x in a] == [(type(x), repr(x)) for x in b]
+
+
+def constant(type: MemoryType, value: Any, span: Span, what: str) -> ir.Expr:
+    """A value of the host as one of this type; CompileError, naming ``what``, if it does not fit."""
+    match type:
+        case StructType():
+            if type.python is None or not isinstance(value, type.python):
+                raise _wrong(value, type, span, what)
+            parts = [constant(f.type, getattr(value, f.name), span, f"{what}.{f.name}") for f in type.fields]
+            return ir.StructExpr(tuple(parts), type, span)
+        case VectorType():
+            if not isinstance(value, Sequence | np.ndarray) or len(value) != type.lanes:
+                raise _wrong(value, type, span, what)
+            return ir.VectorExpr(tuple(constant(type.element, v, span, what) for v in value), type, span)
+        case ScalarType():
+            return ir.Const(_number(type, value, span, what), type, span)
+        case PointerType():
+            message = f"`{what}` is a {type}, whose address is no constant"
+            raise CompileError.at(span, message, "pass the struct to the kernel as a parameter")
+
+
+def _number(type: ScalarType, value: Any, span: Span, what: str) -> bool | int | float:
+    if isinstance(value, np.generic):
+        value = value.item()
+    is_number = isinstance(value, int | float) and (type.kind is Kind.BOOL) == isinstance(value, bool)
+    if not is_number:
+        raise _wrong(value, type, span, what)
+    if type.kind is Kind.BOOL:
+        return bool(value)
+    try:
+        return convert.fitted(value, type)
+    except convert.DoesNotFit:
+        raise _wrong(value, type, span, what) from None
+
+
+def _wrong(value: Any, type: MemoryType, span: Span, what: str) -> CompileError:
+    return CompileError.at(span, f"`{what}` is {type}, and holds {value!r:.60}, which does not fit")

@@ -1,0 +1,195 @@
+"""Assignment to a part of a value: a struct's field or a vector's component, of a variable or in memory.
+
+A place is found from what its owner is as a value: a variable and a way into it, or a load whose address is taken.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from kdsl.frontend import structs, vectors
+from kdsl.frontend.frame import Frame
+from kdsl.frontend.meet import converted
+from kdsl.frontend.memory import written_address
+from kdsl.frontend.values import Runtime, Value
+from kdsl.ir import nodes as ir
+from kdsl.lang.struct_type import StructType
+from kdsl.lang.types import I32, PointerType, Type, VectorType
+from kdsl.source import Span
+
+Target = ast.Attribute | ast.Subscript
+
+
+@dataclass(frozen=True, slots=True)
+class OfVariable:
+    """A part of a variable of this function: ``steps`` are the fields' positions, a vector's lane last."""
+
+    local: ir.Local
+    steps: tuple[int, ...]
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """What lies at an address."""
+
+    address: ir.Expr
+    type: Type
+
+
+Place = OfVariable | InMemory
+
+
+def has_parts(value: Value) -> bool:
+    """Whether a value is a struct or a vector, whose parts may be assigned to."""
+    return isinstance(value, Runtime) and isinstance(value.type, StructType | VectorType)
+
+
+def target_place(frame: Frame, target: Target, base: Value) -> Place | None:
+    """What ``v.x = ...`` or ``a[i].x = ...`` names, ``base`` being its owner's value; None (reported) for none."""
+    assert isinstance(base, Runtime)
+    index = _index(frame, target, base.type)
+    if index is None:
+        return None
+    owner = _place(frame, base.expr, target)
+    if owner is None:
+        if not frame.quiet:
+            text = frame.text(target.value)
+            message = f"`{text}` is no variable of this function, and no element of an array"
+            name = "s" if isinstance(base.type, StructType) else "v"
+            frame.error(target, message, f"bind it to a name first: {name} = {text}")
+        return None
+    if isinstance(owner, OfVariable) and not _may_change(frame, owner.local, target):
+        return None
+    if isinstance(owner, InMemory) and _written(frame, owner.address, target) is None:
+        return None
+    return _part(owner, index, frame.span(target))
+
+
+def _index(frame: Frame, target: Target, type: Type) -> int | None:
+    """The position of the field or lane that a target names."""
+    if isinstance(type, VectorType):
+        return vectors.lane_of(frame, type, target)
+    assert isinstance(type, StructType)
+    if isinstance(target, ast.Attribute):
+        return structs.field_index(frame, type, target)
+    message = f"`{frame.text(target.value)}` is {type}, whose fields are assigned by name"
+    frame.error(target, message, f"such as {frame.text(target.value)}.{type.fields[0].name} = ...")
+    return None
+
+
+def _place(frame: Frame, expr: ir.Expr, target: Target) -> Place | None:
+    """The place that a value was read from; None for one that a computation made."""
+    match expr:
+        case ir.Read(local) if frame.locals.get(local.name) is local:
+            return OfVariable(local, (), local.type)
+        case ir.Load(address, access=None):
+            return InMemory(address, expr.type)
+        case ir.FieldValue(value, index) | ir.Swizzle(value, (index,)):
+            owner = _place(frame, value, target)
+            return None if owner is None else _part(owner, index, expr.span)
+    return None
+
+
+def _part(owner: Place, index: int, span: Span) -> Place:
+    """A field or lane of what lies at a place."""
+    type: Type
+    if isinstance(owner.type, StructType):
+        type = owner.type.fields[index].type
+    else:
+        assert isinstance(owner.type, VectorType)
+        type = owner.type.element
+    if isinstance(owner, OfVariable):
+        return replace(owner, steps=(*owner.steps, index), type=type)
+    return InMemory(part_address(owner.address, index, span), type)
+
+
+def part_address(address: ir.Expr, index: int, span: Span) -> ir.Expr:
+    """The address of a field of a struct, or of a component of a vector, at an address."""
+    assert isinstance(address.type, PointerType)
+    whole = address.type.element
+    if isinstance(whole, StructType):
+        return ir.FieldAddress(address, index, PointerType(whole.fields[index].type, address.type.space), span)
+    assert isinstance(whole, VectorType)
+    pointer = PointerType(whole.element, address.type.space)
+    start = ir.Bitcast(address, pointer, span)
+    return ir.ElementAddress(start, (ir.Const(index, I32, span),), pointer, span)
+
+
+def _written(frame: Frame, address: ir.Expr, target: Target) -> ir.Expr | None:
+    return written_address(frame, address, target)
+
+
+def _may_change(frame: Frame, local: ir.Local, target: Target) -> bool:
+    """Whether a variable's parts may be assigned to: not those of a method's own object, which is a copy."""
+    method = structs.method_name(frame)
+    if method is None or method in structs.IN_PLACE or frame.scope.parameters[0].arg != local.name:
+        return True
+    name = local.name
+    message = f"`{name}` is a copy in a kernel: what `{method}` assigns to it is lost"
+    made = structs.owner_name(frame)
+    frame.error(target, message, f"return a new struct, return {made}(...), and assign that: p = p.{method}(...)")
+    return False
+
+
+def store_part(frame: Frame, target: Target, base: Value, value: Value, node_value: ast.expr, node: ast.stmt) -> None:
+    """``v.x = value``."""
+    place = target_place(frame, target, base)
+    if place is not None:
+        write(frame, place, converted(frame, value, place.type, node_value, f"`{frame.text(target)}`"), node)
+
+
+def write(frame: Frame, place: Place, value: ir.Expr | None, node: ast.stmt) -> None:
+    """Assign a value of the place's type, if there is one."""
+    if value is None:
+        return
+    span = frame.span(node)
+    match place:
+        case OfVariable(local, steps):
+            frame.emit(ir.Assign(local, _with(ir.Read(local, local.type, span), steps, value, span), span))
+        case InMemory(address):
+            frame.emit(ir.Store(address, value, span))
+
+
+def _with(whole: ir.Expr, steps: tuple[int, ...], value: ir.Expr, span: Span) -> ir.Expr:
+    """A struct or vector with another value in one part."""
+    if not steps:
+        return value
+    index, type = steps[0], whole.type
+    if isinstance(type, VectorType):
+        return ir.WithLane(whole, index, value, type, span)
+    assert isinstance(type, StructType)
+    inner = _with(ir.FieldValue(whole, index, type.fields[index].type, span), steps[1:], value, span)
+    return ir.WithField(whole, index, inner, type, span)
+
+
+def augment(frame: Frame, target: Target, base: Value, compute: Callable[[Value], Value], node: ast.AugAssign) -> None:
+    """``v.x op= value``: an address is computed once."""
+    place = target_place(frame, target, base)
+    if place is None:
+        frame.value(node.value)
+        return
+    span = frame.span(target)
+    if isinstance(place, InMemory):
+        assert isinstance(place.address.type, PointerType)
+        pointer = frame.local("address", place.address.type)
+        frame.emit(ir.Assign(pointer, place.address, span))
+        place = InMemory(ir.Read(pointer, pointer.type, span), place.type)
+    result = compute(Runtime(_read(place, span)))
+    write(frame, place, converted(frame, result, place.type, node.value, f"`{frame.text(target)}`"), node)
+
+
+def _read(place: Place, span: Span) -> ir.Expr:
+    """What a place holds."""
+    if isinstance(place, InMemory):
+        return ir.Load(place.address, place.type, span)
+    expr: ir.Expr = ir.Read(place.local, place.local.type, span)
+    for index in place.steps:
+        if isinstance(expr.type, StructType):
+            expr = ir.FieldValue(expr, index, expr.type.fields[index].type, span)
+        else:
+            assert isinstance(expr.type, VectorType)
+            expr = ir.Swizzle(expr, (index,), expr.type.element, span)
+    return expr

@@ -1,0 +1,133 @@
+"""Struct arguments: the bytes of one that is passed by value, and what differs between a NumPy dtype and a struct's."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from kdsl.backend import Backend
+from kdsl.lang.struct_type import StructType
+from kdsl.lang.types import PointerType, ScalarType, VectorType
+from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
+from kdsl.runtime.formats import FORMATS
+from kdsl.runtime.memory import DeviceArray
+from kdsl.runtime.scalars import packable, shown
+
+
+def struct_bytes(where: str, type_: StructType, value: Any, backend: Backend) -> bytes:
+    """A struct as it lies in memory, of an object of its class or a NumPy record of its dtype; ``where`` begins every
+    message.
+    """
+    if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.names is not None:
+        value = value[()]
+    if isinstance(value, np.void):
+        if value.dtype != type_.numpy:
+            fix = f"{difference(type_, value.dtype)}: pass an element of a.astype({dtype_name(type_)})"
+            raise ArgumentTypeError(f"{where} takes {type_}, got a NumPy record of {described(value.dtype)}; {fix}")
+        return value.tobytes()
+    if type_.python is None or type(value) is not type_.python:
+        fix = f"pass {type_}(...) or an element of an array of {dtype_name(type_)}"
+        raise ArgumentTypeError(f"{where} takes {type_}, got {shown(value)}; {fix}")
+    return _format(type_).pack(*_numbers(where, type_, value, backend))
+
+
+def _numbers(where: str, type_: StructType, value: Any, backend: Backend) -> Iterator[Any]:
+    """What is packed for each field, in order."""
+    for field in type_.fields:
+        held, place = getattr(value, field.name), f"{where}: field `{field.name}`"
+        match field.type:
+            case StructType() as inner:
+                yield struct_bytes(place, inner, held, backend)
+            case VectorType() as vector:
+                if not isinstance(held, Sequence | np.ndarray) or len(held) != vector.lanes:
+                    raise ArgumentTypeError(f"{place} takes {vector.lanes} numbers ({vector}), got {shown(held)}")
+                yield from (packable(place, vector.element, component) for component in held)
+            case PointerType() as pointer:
+                yield _address(place, pointer, held, backend)
+            case ScalarType() as scalar:
+                yield packable(place, scalar, held)
+
+
+def _address(where: str, type_: PointerType, value: Any, backend: Backend) -> int:
+    """An address of the device: a DeviceArray's, a number, or None for no memory."""
+    if value is None:
+        return 0
+    if isinstance(value, DeviceArray):
+        element = type_.element.element if isinstance(type_.element, VectorType) else type_.element
+        if value.backend is not backend:
+            raise ArgumentValueError(
+                f"{where} takes memory of {backend.name}, got a DeviceArray on {value.backend.name}"
+            )
+        if isinstance(element, ScalarType | StructType) and value.dtype != element.numpy:
+            raise ArgumentTypeError(f"{where} takes {type_}, got a DeviceArray of {value.dtype}; convert a copy")
+        return value.address
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**64:
+        return value
+    raise ArgumentTypeError(
+        f"{where} takes {type_}, got {shown(value)}; pass a DeviceArray, kdsl.to_device(a), which you keep alive"
+    )
+
+
+@cache
+def _format(type_: StructType) -> struct.Struct:
+    """How `struct` packs it, with gaps as explicit pad bytes."""
+    text, end = "=", 0
+    for field in type_.fields:
+        text += "x" * (field.offset - end)
+        match field.type:
+            case StructType() as inner:
+                text += f"{inner.size}s"
+            case VectorType() as vector:
+                text += FORMATS[vector.element.name] * vector.lanes
+            case PointerType():
+                text += "Q"
+            case ScalarType() as scalar:
+                text += FORMATS[scalar.name]
+        end = field.offset + field.type.size
+    return struct.Struct(text + "x" * (type_.size - end))
+
+
+def dtype_name(type_: ScalarType | StructType) -> str:
+    """The dtype of a type, as a message names it."""
+    if not isinstance(type_, StructType):
+        return str(type_.numpy)
+    return f"{type_}.dtype" if type_.python is not None else described(type_.numpy)
+
+
+def described(dtype: np.dtype[Any]) -> str:
+    """A dtype in a message: a structured one by its fields."""
+    if dtype.names is None:
+        return str(dtype)
+    return f"{{{', '.join(f'{name}: {_field(dtype, name)[0]}' for name in dtype.names)}}}"
+
+
+def difference(type_: StructType, dtype: np.dtype[Any]) -> str:
+    """The first thing in which a dtype differs from a struct's."""
+    wanted = type_.numpy
+    if dtype.names is None:
+        return f"{dtype} has no fields"
+    missing = [name for name in wanted.names or () if name not in dtype.names]
+    extra = [name for name in dtype.names if name not in (wanted.names or ())]
+    if missing:
+        return f"it has no field {missing[0]!r}"
+    if extra:
+        return f"{type_} has no field {extra[0]!r}"
+    if dtype.names != wanted.names:
+        return f"its fields are in the order {', '.join(dtype.names)}"
+    for name in wanted.names or ():
+        (want, at), (have, place) = _field(wanted, name), _field(dtype, name)
+        if want != have:
+            return f"its field {name!r} is {have}, not {want}"
+        if at != place:
+            return f"its field {name!r} is at byte {place}, not {at}"
+    return f"its elements have {dtype.itemsize} bytes, not {wanted.itemsize}"
+
+
+def _field(dtype: np.dtype[Any], name: str) -> tuple[np.dtype[Any], int]:
+    assert dtype.fields is not None
+    field, offset, *_ = dtype.fields[name]
+    return field, offset
