@@ -10,6 +10,8 @@ def may_be_constant(e: p.Expr) -> bool:
     match e:
         case p.Literal():
             return True
+        case p.Index() | p.Place():
+            return False
         case p.Name(name):
             return not name.startswith("x")
         case p.Unary(_, operand) | p.Cast(_, operand) | p.Bitcast(operand, _) | p.Walrus(_, operand):
@@ -18,7 +20,7 @@ def may_be_constant(e: p.Expr) -> bool:
             return may_be_constant(left) and may_be_constant(right)
         case p.Compare(_, operands) if len(operands) == 2:
             return all(map(may_be_constant, operands))
-        case p.Builtin(_, arguments):
+        case p.Builtin(_, arguments) | p.Intrinsic(_, arguments):
             return all(map(may_be_constant, arguments))
         case p.Compare(_, parts) | p.Logical(_, parts) | p.Call(_, parts):
             # One part that is known can settle the whole.

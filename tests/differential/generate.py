@@ -6,10 +6,11 @@ Left out: what is not exact (``**`` of floats, libdevice) and what the language 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from random import Random
 
+from . import intrinsics, reference, typing_rules
 from . import program as p
-from . import reference, typing_rules
 from .constants import may_be_constant
 from .typing_rules import BF16, BOOL, F16, F32, F64, I32, I64, TYPES, U32, U64, Scalar
 
@@ -20,6 +21,15 @@ SMALL = tuple(t for t in INTS if t.bits < 32)
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 WIDE_ARITHMETIC = ("+", "-", "*", "//", "%", "&", "|", "^", "min", "max")
 FLOAT_ARITHMETIC = ("+", "-", "*", "/", "//", "%", "min", "max")
+
+
+@dataclass(frozen=True)
+class Access:
+    """An array that a program may read now: any of its elements, or (``own``) one only."""
+
+    type: Scalar
+    shape: tuple[int, ...]
+    own: tuple[p.Expr, ...] | None = None
 
 
 class Expressions:
@@ -35,6 +45,11 @@ class Expressions:
         self.variables = variables
         self.inputs = tuple(variables)
         self.functions = functions or {}
+        self.arrays: dict[str, Access] = {}
+        self.places: tuple[str, ...] = ()
+        """What tells threads apart: ``lane_id()`` ..."""
+        self.payloads = True
+        """Whether a float's bits may be looked at, though a NaN's are open."""
 
     def of(self, t: Scalar, depth: int) -> p.Expr:
         """An expression whose type is exactly ``t``."""
@@ -59,6 +74,10 @@ class Expressions:
             ]
         else:
             makers += [(2, self.cast), (2, self.bitcast), (2, self.narrow_choice)]
+        if any(access.type == t for access in self.arrays.values()):
+            makers.append((4, self.element))
+        if any(self.gives(rule, t) for rule in intrinsics.RULES.values()):
+            makers.append((1, self.intrinsic))
         weights = [weight for weight, _ in makers]
         return self.random.choices([make for _, make in makers], weights)[0](t, depth - 1)
 
@@ -72,6 +91,9 @@ class Expressions:
             return p.Name(self.random.choice(mine))
         if t == BOOL:
             return self.bool_leaf()
+        if self.places and self.random.random() < 0.3:
+            place = p.Place(self.random.choice(self.places))
+            return place if t == I32 else p.Cast(t.name, place)
         if self.variables and self.random.random() < 0.7:
             return p.Cast(t.name, p.Name(self.random.choice(list(self.variables))))
         return p.Cast(t.name, self.literal(t))
@@ -113,7 +135,43 @@ class Expressions:
 
     def bitcast(self, t: Scalar, depth: int) -> p.Expr:
         source = self.random.choice([s for s in ALL if s.bits == t.bits and s not in (t, BOOL)])
-        return p.Bitcast(self.of(source, depth), t.name)
+        operand = self.of(source, depth)
+        if source.is_float and not self.payloads:
+            # With one NaN, min gives the other.
+            operand = p.Builtin("min", (operand, p.Literal(self.random.choice((100.0, 0.5, 2)))))
+        return p.Bitcast(operand, t.name)
+
+    def element(self, t: Scalar, depth: int) -> p.Expr:
+        name = self.random.choice([name for name, access in self.arrays.items() if access.type == t])
+        return p.Index(name, self.indices(self.arrays[name], depth))
+
+    def indices(self, access: Access, depth: int) -> tuple[p.Expr, ...]:
+        return access.own or tuple(self.below(extent, depth) for extent in access.shape)
+
+    def below(self, extent: int, depth: int) -> p.Expr:
+        """An index that is in range whatever the values are."""
+        choice = self.random.random()
+        if choice < 0.15:
+            return p.Literal(self.random.randrange(extent))
+        t = self.random.choice((I32, I32, I32, U32, I64, U64))
+        index = self.of(t, min(depth, 1))
+        if extent & (extent - 1) == 0 and choice < 0.6:
+            return p.Binary("&", index, p.Literal(extent - 1))
+        return p.Binary("%", index, p.Literal(extent))
+
+    @staticmethod
+    def gives(rule: intrinsics.Rule, t: Scalar) -> bool:
+        return t in intrinsics.CHOICES[rule.result] if isinstance(rule.result, str) else rule.result == t
+
+    def intrinsic(self, t: Scalar, depth: int) -> p.Expr:
+        name = self.random.choice([n for n, rule in intrinsics.RULES.items() if self.gives(rule, t)])
+        rule = intrinsics.RULES[name]
+        letter = rule.letter
+        if isinstance(rule.result, str):
+            stands = t
+        else:
+            stands = I32 if name == "mul_wide" else self.random.choice(intrinsics.CHOICES[letter or "N"])
+        return p.Intrinsic(name, tuple(self.of(kind, depth) for kind in rule.types(stands)))
 
     def pair(self, t: Scalar, depth: int, narrow: bool = True) -> tuple[p.Expr, p.Expr]:
         """Two operands whose common type is ``t``, one of them strong at least; ``narrow``: maybe two narrower."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from random import Random
 
 from . import program as p
 from . import typing_rules
-from .generate import ALL, COMPARISONS, FLOATS, INTS, Expressions, output_type
+from .generate import ALL, COMPARISONS, FLOATS, INTS, Access, Expressions, output_type
 from .typing_rules import BOOL, F32, I32, I64, U32, U64, Scalar
 
 LOOP_LIMIT = 5
@@ -25,6 +26,9 @@ class Statements:
         self.assignable: set[str] = set(inputs)
         self.constants: set[str] = set()
         self.count = 0
+        self.may_return = True
+        self.locked: set[str] = set()
+        """Arrays that may be read and not written now."""
 
     def fresh(self, prefix: str = "v") -> str:
         self.count += 1
@@ -32,12 +36,13 @@ class Statements:
 
     def body(self, length: int, depth: int, loop: bool = False) -> tuple[p.Stmt, ...]:
         """A block; what it declares is not known after it."""
-        before = dict(self.variables)
+        before, arrays = dict(self.variables), dict(self.expressions.arrays)
         statements: list[p.Stmt] = []
         for _ in range(length):
             statements += self.one(depth, loop)
         for name in self.variables.keys() - before.keys():
             del self.variables[name]
+        self.expressions.arrays = arrays
         return tuple(statements)
 
     def one(self, depth: int, loop: bool) -> list[p.Stmt]:
@@ -47,7 +52,11 @@ class Statements:
             makers += [lambda: self.for_loop(depth), lambda: self.while_loop(depth)]
         if loop:
             makers += [self.leave_loop]
-        if self.random.random() < 0.06:
+        if len(self.expressions.arrays) < 3:
+            makers += [self.array]
+        if self.expressions.arrays.keys() - self.locked:
+            makers += [self.element] * 2
+        if self.may_return and self.random.random() < 0.06:
             makers = [self.give]
         return self.random.choice(makers)()
 
@@ -85,6 +94,46 @@ class Statements:
         assignment = p.Assign((name,), value)
         return assignment if test is None else p.If(test, (assignment,))
 
+    def array(self) -> list[p.Stmt]:
+        """An array of the thread, all of it written."""
+        t, name = self.random.choice(ALL), self.fresh("a")
+        shape = self.random.choice(((3,), (4,), (7,), (8,), (2, 3), (4, 4), (2, 2, 2)))
+        lines: list[p.Stmt] = [p.Declare(name, "local", t.name, shape)]
+        places = list(itertools.product(*map(range, shape)))
+        if len(places) <= 4 and self.random.random() < 0.5:
+            for place in places:
+                value = self.expressions.literal(t) if t != BOOL else self.expressions.of(t, 1)
+                lines.append(p.Store(name, tuple(map(p.Literal, place)), value))
+        else:
+            lines += self.filled(name, t, shape)
+        self.expressions.arrays[name] = Access(t, shape)
+        return lines
+
+    def filled(self, name: str, t: Scalar, shape: tuple[int, ...]) -> list[p.Stmt]:
+        """Loops over an array that write each element once, in some order."""
+        indices = [self.fresh("j") for _ in shape]
+        self.variables |= dict.fromkeys(indices, I32)
+        value = self.expressions.of(t, 2)
+        for index in indices:
+            del self.variables[index]
+        lines: list[p.Stmt] = [p.Store(name, tuple(map(p.Name, indices)), value)]
+        for index, extent in reversed(list(zip(indices, shape, strict=True))):
+            ways = [(extent,), (0, extent), (extent - 1, -1, -1), (0, extent, 1)]
+            lines = [p.For(index, tuple(map(p.Literal, self.random.choice(ways))), tuple(lines))]
+        return lines
+
+    def element(self) -> list[p.Stmt]:
+        """A store to an element."""
+        name = self.random.choice([n for n in self.expressions.arrays if n not in self.locked])
+        access = self.expressions.arrays[name]
+        indices = self.expressions.indices(access, 1)
+        if access.type == BOOL or self.random.random() < 0.5:
+            weak = access.type != BOOL and self.random.random() < 0.2
+            value = self.expressions.literal(access.type) if weak else self.expressions.of(access.type, 2)
+            return [p.Store(name, indices, value)]
+        op, value = self.augmentation(access.type)
+        return [p.Store(name, indices, value, op)]
+
     def target(self) -> tuple[str, Scalar] | None:
         names = [n for n in self.variables if n in self.assignable]
         if not names:
@@ -105,6 +154,11 @@ class Statements:
         if chosen is None or chosen[1] == BOOL:
             return self.declare()
         name, t = chosen
+        op, value = self.augmentation(t)
+        return [p.Augmented(name, op, value)]
+
+    def augmentation(self, t: Scalar) -> tuple[str, p.Expr]:
+        """An operator, and what to change a value of type ``t`` by."""
         if t.is_float:
             op = self.random.choice(("+", "-", "*", "/", "//", "%"))
             other = self.random.choice((t, t, *INTS))
@@ -113,7 +167,7 @@ class Statements:
             other = t if op not in ("<<", ">>") else self.random.choice(INTS)
         weak = self.random.random() < 0.25 and op not in ("<<", ">>")
         make = self.expressions.varying if op in ("<<", ">>") else self.expressions.of
-        return [p.Augmented(name, op, self.expressions.literal(t) if weak else make(other, 1))]
+        return op, self.expressions.literal(t) if weak else make(other, 1)
 
     def several(self) -> list[p.Stmt]:
         """A swap if two variables share a type, else a tuple of new variables."""

@@ -18,6 +18,7 @@ from kdsl.files import load_file
 
 from . import ieee, reference, render, semantics, values
 from . import program as p
+from .reference_grid import grid_evaluator
 from .semantics import Value
 from .typing_rules import Scalar, named
 
@@ -35,11 +36,23 @@ class Case:
 
     program: p.Program
     lanes: tuple[tuple[Value, ...], ...]
+    uniforms: tuple[Value, ...] = ()
+    contents: tuple[tuple[Value, ...], ...] = ()
+    """Of the buffers, before the program."""
+
+    @property
+    def types(self) -> list[Scalar]:
+        """Of each result: a lane's output, then the elements of the buffers."""
+        outputs = [named(self.program.output)] * len(self.lanes)
+        return outputs + [named(b.type) for b in self.program.buffers for _ in range(b.size)]
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Where a program and the reference part. ``expected`` is bits, None for "some NaN"; ``got`` bits or an error."""
+    """Where a program and the reference part. ``expected`` is bits, None for "some NaN"; ``got`` bits or an error.
+
+    ``lane`` counts the results: past the lanes come the buffers' elements.
+    """
 
     case: Case
     lane: int
@@ -47,12 +60,20 @@ class Mismatch:
     got: int | str
 
     def __str__(self) -> str:
-        t = named(self.case.program.output)
-        inputs = ", ".join(
-            f"{n}={v!r}" for (n, _), v in zip(self.case.program.inputs, self.case.lanes[self.lane], strict=True)
-        )
-        source = render.module([self.case.program]).partition("u64\n\n")[2]
-        return f"{source}inputs: {inputs}\nexpected: {shown(self.expected, t)}\ngot: {shown(self.got, t)}\n"
+        program, t = self.case.program, self.case.types[self.lane]
+        source = render.module([program])[len(render.HEADER) :]
+        wrong = f"expected: {shown(self.expected, t)}\ngot: {shown(self.got, t)}\n"
+        if program.grid is None:
+            return f"{source}inputs: {named_values(program.inputs, self.case.lanes[self.lane])}\n{wrong}"
+        said = [f"{program.grid}", f"uniforms: {named_values(program.uniforms, self.case.uniforms)}"]
+        said += [f"{b.name}: {values}" for b, values in zip(program.buffers, self.case.contents, strict=True)]
+        columns = zip(*self.case.lanes, strict=True)
+        said += [f"{n}: {list(column)}" for (n, _), column in zip(program.inputs, columns, strict=True)]
+        return source + "\n".join([*said, f"result {self.lane} of {len(self.case.lanes)} threads", wrong])
+
+
+def named_values(names: Sequence[tuple[str, str]], values: Sequence[Value]) -> str:
+    return ", ".join(f"{n}={v!r}" for (n, _), v in zip(names, values, strict=True))
 
 
 def shown(pattern: Expected, t: Scalar) -> str:
@@ -65,11 +86,18 @@ def shown(pattern: Expected, t: Scalar) -> str:
 
 def make_case(program: p.Program, random: Random, lanes: int = LANES) -> Case:
     types = [named(t) for _, t in program.inputs]
-    return Case(program, tuple(tuple(values.draw(t, random) for t in types) for _ in range(lanes)))
+    if program.grid is not None:
+        lanes = program.grid.blocks * program.grid.threads
+    drawn = tuple(tuple(values.draw(t, random) for t in types) for _ in range(lanes))
+    uniforms = tuple(values.draw(named(t), random) for _, t in program.uniforms)
+    contents = tuple(tuple(values.counted(named(b.type), random) for _ in range(b.size)) for b in program.buffers)
+    return Case(program, drawn, uniforms, contents)
 
 
 def expected(case: Case) -> list[Expected]:
-    """What the reference says each lane gives."""
+    """What the reference says each lane gives, and what is then in the buffers."""
+    if case.program.grid is not None:
+        return expected_of_grid(case)
     run = reference.evaluator(case.program)
     output = named(case.program.output)
     results: list[Expected] = []
@@ -79,6 +107,16 @@ def expected(case: Case) -> list[Expected]:
         except semantics.OpenBits:
             results.append(OPEN)
     return results
+
+
+def expected_of_grid(case: Case, backwards: bool = False) -> list[Expected]:
+    run = grid_evaluator(case.program, backwards)
+    try:
+        outputs, buffers = run(case.lanes, case.uniforms, case.contents)
+    except semantics.OpenBits:
+        return [OPEN for _ in case.types]
+    found = [*outputs, *(value for contents in buffers for value in contents)]
+    return [semantics.bits(value, t) for value, t in zip(found, case.types, strict=True)]
 
 
 def load(source: str, directory: Path) -> kdsl.KernelModule:
@@ -100,26 +138,43 @@ def input_bits(value: Value, t: Scalar) -> int:
     return (1 << (t.bits - 1)) - 1 if pattern is None else pattern
 
 
+def bits_of(column: Sequence[Value], t: Scalar) -> np.ndarray:
+    return np.array([input_bits(value, t) for value in column], numpy_type(t))
+
+
+def parameters(case: Case, addresses: Sequence[int]) -> bytes:
+    """The inputs and buffers, the uniforms, the output and the number of lanes, as the kernel takes them."""
+    *inputs, output = addresses
+    packed = struct.pack(f"<{len(inputs)}Q", *inputs)
+    rest = [*(bits_of([v], named(t)) for v, (_, t) in zip(case.uniforms, case.program.uniforms, strict=True))]
+    rest += [np.array([output], np.uint64), np.array([len(case.lanes)], np.int32)]
+    for value in rest:
+        packed += bytes(-len(packed) % value.itemsize) + value.tobytes()
+    return packed
+
+
 def run_kernel(backend: Backend, module: object, name: str, case: Case) -> list[int]:
-    """Launch one program over its lanes; gives the output's bits."""
-    count = len(case.lanes)
-    addresses = []
-    for k, (_, kind) in enumerate(case.program.inputs):
-        t = named(kind)
-        column = np.array([input_bits(lane[k], t) for lane in case.lanes], numpy_type(t))
-        addresses.append(backend.alloc(column.nbytes))
-        backend.write(addresses[-1], column.data.cast("B"))
-    output = np.zeros(count, numpy_type(named(case.program.output)))
-    addresses.append(backend.alloc(output.nbytes))
-    parameters = struct.pack(f"<{len(addresses)}Qi", *addresses, count)
+    """Launch one program over its lanes; gives the bits of the output and of the buffers."""
+    count, program = len(case.lanes), case.program
+    inputs = [bits_of([lane[k] for lane in case.lanes], named(t)) for k, (_, t) in enumerate(program.inputs)]
+    buffers = [bits_of(values, named(b.type)) for b, values in zip(program.buffers, case.contents, strict=True)]
+    output = np.zeros(count, numpy_type(named(program.output)))
+    arrays = [*inputs, *buffers, output]
+    addresses = [backend.alloc(array.nbytes) for array in arrays]
+    grid = program.grid or p.Grid(1, (count, 1))
+    launch = Launch((grid.blocks, 1, 1), (*grid.block, 1))
     try:
-        backend.launch(backend.function(module, name), Launch((1, 1, 1), (count, 1, 1)), parameters)
+        for address, array in zip(addresses, arrays, strict=True):
+            backend.write(address, array.data.cast("B"))
+        backend.launch(backend.function(module, name), launch, parameters(case, addresses))
         backend.synchronize()
-        backend.read(addresses[-1], output.data.cast("B"))
+        results = [output, *buffers]
+        for address, array in zip((addresses[-1], *addresses[len(inputs) : -1]), results, strict=True):
+            backend.read(address, array.data.cast("B"))
     finally:
         for address in addresses:
             backend.free(address)
-    return [int(v) for v in output]
+    return [int(v) for array in results for v in array]
 
 
 def compile_together(cases: Sequence[Case], target: str, directory: Path) -> str:
@@ -164,18 +219,19 @@ def without_payloads(case: Case, got: list[int] | str) -> list[int | None] | str
     the PTX does not say which: ptxas 13.0 makes one DADD of a + b and b + a. The payloads of single instructions are
     compared to the bit in tests/emulator/test_instructions_on_devices.py.
     """
-    t = named(case.program.output)
-    if isinstance(got, str) or t.name != "f64":
-        return got if isinstance(got, str) else list(got)
-    return [None if math.isnan(ieee.decode(bits, t.format)) else bits for bits in got]
+    if isinstance(got, str):
+        return got
+    return [
+        None if t.name == "f64" and math.isnan(ieee.decode(bits, t.format)) else bits
+        for bits, t in zip(got, case.types, strict=True)
+    ]
 
 
 def compare(case: Case, got: list[int] | str, want: list[Expected]) -> Mismatch | None:
     """The first lane that differs."""
     if isinstance(got, str):
         return Mismatch(case, 0, want[0], got)
-    t = named(case.program.output)
-    for lane, (a, b) in enumerate(zip(want, got, strict=True)):
+    for lane, (a, b, t) in enumerate(zip(want, got, case.types, strict=True)):
         if not agrees(a, b, t):
             return Mismatch(case, lane, a, b)
     return None
@@ -188,12 +244,27 @@ def mismatches(backend: Backend, cases: Sequence[Case], directory: Path, target:
     return [mismatch for mismatch in found if mismatch is not None]
 
 
+def smaller_case(original: Mismatch, program: p.Program) -> Case:
+    """The inputs of the lane that showed a mismatch, or of all threads of a block, for a part of its program."""
+    case = original.case
+    lanes = case.lanes if program.grid is not None else (case.lanes[original.lane],)
+    names = [name for name, _ in case.program.inputs]
+    kept = [names.index(name) for name, _ in program.inputs]
+    uniforms = dict(zip(case.program.uniforms, case.uniforms, strict=True))
+    contents = dict(zip(case.program.buffers, case.contents, strict=True))
+    return Case(
+        program,
+        tuple(tuple(lane[k] for k in kept) for lane in lanes),
+        tuple(uniforms[uniform] for uniform in program.uniforms),
+        tuple(contents[buffer] for buffer in program.buffers),
+    )
+
+
 def still_wrong(backend: Backend, directory: Path, original: Mismatch) -> Callable[[p.Program], Mismatch | None]:
     """For shrinking: whether a smaller program is wrong in the same way on the lane that showed it."""
-    lane = dict(zip((n for n, _ in original.case.program.inputs), original.case.lanes[original.lane], strict=True))
 
     def check(program: p.Program) -> Mismatch | None:
-        case = Case(program, (tuple(lane[name] for name, _ in program.inputs),))
+        case = smaller_case(original, program)
         (got,) = run_all(backend, [case], directory)
         if isinstance(got, str) != isinstance(original.got, str):
             return None

@@ -94,7 +94,46 @@ class Walrus:
     value: Expr
 
 
-Expr = Name | Literal | Unary | Binary | Compare | Logical | Conditional | Cast | Bitcast | Builtin | Call | Walrus
+@dataclass(frozen=True)
+class Index:
+    """``array[i, j]``."""
+
+    array: str
+    indices: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a thread is, as it is written: ``thread_idx.x``, ``lane_id()``; an i32."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Intrinsic:
+    """A pure function of kdsl's: ``popc``, ``fma`` ..."""
+
+    name: str
+    arguments: tuple[Expr, ...]
+
+
+Expr = (
+    Name
+    | Literal
+    | Unary
+    | Binary
+    | Compare
+    | Logical
+    | Conditional
+    | Cast
+    | Bitcast
+    | Builtin
+    | Call
+    | Walrus
+    | Index
+    | Place
+    | Intrinsic
+)
 
 
 @dataclass(frozen=True)
@@ -171,7 +210,65 @@ class Return:
     value: Expr
 
 
-Stmt = Assign | Augmented | TupleAssign | DivmodAssign | If | While | For | Break | Continue | Return
+@dataclass(frozen=True)
+class Declare:
+    """``name = local.array(shape, type)``, or ``shared.array``."""
+
+    name: str
+    space: str
+    type: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Store:
+    """``array[i, j] = value``; with ``op``, ``array[i, j] op= value``."""
+
+    array: str
+    indices: tuple[Expr, ...]
+    value: Expr
+    op: str | None = None
+
+
+@dataclass(frozen=True)
+class Atomic:
+    """``target = atomic.name(array, index, *arguments)``; without a target the old value is dropped.
+
+    ``name`` may be ``cas_add``: a loop around ``atomic.cas`` that adds.
+    """
+
+    name: str
+    array: str
+    indices: tuple[Expr, ...]
+    arguments: tuple[Expr, ...]
+    target: str | None = None
+
+
+@dataclass(frozen=True)
+class Collective:
+    """``targets = name(*arguments)``, to which several threads come: barriers, shuffles, votes, reductions."""
+
+    name: str
+    arguments: tuple[Expr, ...] = ()
+    targets: tuple[str, ...] = ()
+
+
+Stmt = (
+    Assign
+    | Augmented
+    | TupleAssign
+    | DivmodAssign
+    | If
+    | While
+    | For
+    | Break
+    | Continue
+    | Return
+    | Declare
+    | Store
+    | Atomic
+    | Collective
+)
 
 
 @dataclass(frozen=True)
@@ -184,11 +281,39 @@ class Function:
 
 
 @dataclass(frozen=True)
+class Grid:
+    """How a program of many threads is launched. ``block`` is (x, y)."""
+
+    blocks: int
+    block: tuple[int, int]
+
+    @property
+    def threads(self) -> int:
+        """In a block."""
+        return self.block[0] * self.block[1]
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An array in global memory that all threads may change, compared when the program has ended."""
+
+    name: str
+    type: str
+    size: int
+
+
+@dataclass(frozen=True)
 class Program:
-    """Inputs are one value a lane; ``result`` is stored to the output of type ``output`` if no Return came before."""
+    """Inputs are one value a lane; ``result`` is stored to the output of type ``output`` if no Return came before.
+
+    With a ``grid`` the lanes are its threads, which know of each other; ``uniforms`` are passed by value.
+    """
 
     inputs: tuple[tuple[str, str], ...]
     body: tuple[Stmt, ...]
     result: Expr
     output: str
     functions: tuple[Function, ...] = field(default=())
+    grid: Grid | None = None
+    uniforms: tuple[tuple[str, str], ...] = ()
+    buffers: tuple[Buffer, ...] = ()

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from . import program as p
-from .reference_expressions import Frame, Typed, expression
+from .memory import Thread
+from .reference_expressions import THREAD, Frame, Typed, expression
+from .reference_memory import element
 from .reference_statements import RETURN, Run, block, statement
 from .semantics import Value
 from .typing_rules import F32, I32, WEAK_FLOAT, WEAK_INT, IllTyped, Scalar, accepts, assigned, named
@@ -28,6 +30,7 @@ class Scope:
         self.known = known
         self.constants = constants
         self.functions = functions
+        self.arrays: dict[str, Scalar] = {}
         self.found: dict[str, Scalar] = {}
         self.bindings: dict[str, int] = {}
         self.result: Scalar | None = None
@@ -41,6 +44,14 @@ class Scope:
         if name not in self.known:
             raise UnknownYet(name)
         return Typed(self.known[name], lambda frame: frame[name])
+
+    def array(self, name: str) -> Scalar:
+        if name not in self.arrays:
+            raise UnknownYet(name)
+        return self.arrays[name]
+
+    def element(self, e: p.Index) -> Typed:
+        return element(e, self)
 
     def bind(self, name: str, t: Scalar) -> None:
         self.found[name] = assigned(self.found.get(name), t)
@@ -104,6 +115,7 @@ class Scope:
 
         def run(frame: Frame) -> Value:
             inner: Frame = {n: value(frame) for n, value in zip(names, values, strict=True)}
+            inner[THREAD] = frame[THREAD]
             body(inner)
             return inner[RESULT]
 
@@ -116,7 +128,19 @@ def settle(
     functions: dict[str, p.Function],
     output: Scalar | None = None,
 ) -> tuple[Run, Scope]:
-    """Type a function's body by rounds, and give it with the scope in which its variables have their types."""
+    """A function's body, with the scope in which its variables have their types."""
+    scope = settled(body, fixed, functions, output)
+    return block(body, scope), scope
+
+
+def settled(
+    body: Sequence[p.Stmt],
+    fixed: dict[str, Scalar],
+    functions: dict[str, p.Function],
+    output: Scalar | None = None,
+    arrays: dict[str, Scalar] | None = None,
+) -> Scope:
+    """Type a function's body by rounds, and give the scope in which its variables have their types."""
     single = {name: value for name, value in constants(body).items() if name not in fixed}
     fixed = fixed | {name: WEAK_FLOAT if isinstance(v, float) else WEAK_INT for name, v in single.items()}
     fixed |= {s.targets[0]: named(s.annotation) for s in walk(body) if isinstance(s, p.Assign) and s.annotation}
@@ -125,6 +149,7 @@ def settle(
     for _ in range(100):
         scope = Scope(known | defaults, single, functions)
         scope.output = output
+        scope.arrays |= arrays or {}
         for s in walk(body):
             try:
                 if isinstance(s, p.If | p.While):
@@ -145,11 +170,12 @@ def settle(
         raise IllTyped("the variables' types do not settle")
     scope = Scope(known | defaults, single, functions)
     scope.output = output
-    run = block(body, scope)
+    scope.arrays |= arrays or {}
+    block(body, scope)
     for name, t in known.items():
         if name in scope.found and not t.is_weak and not accepts(t, scope.found[name]):
             raise IllTyped(f"{name} is {t.name} and is assigned {scope.found[name].name}")
-    return run, scope
+    return scope
 
 
 def evaluator(program: p.Program) -> Callable[[Sequence[Value]], Value]:
@@ -157,10 +183,10 @@ def evaluator(program: p.Program) -> Callable[[Sequence[Value]], Value]:
     output = named(program.output)
     functions = {f.name: f for f in program.functions}
     inputs = {name: named(t) for name, t in program.inputs}
-    body, scope = settle((*program.body, p.Return(program.result)), inputs, functions, output)
+    body, _ = settle((*program.body, p.Return(program.result)), inputs, functions, output)
 
     def run(values: Sequence[Value]) -> Value:
-        frame: Frame = dict(zip(inputs, values, strict=True))
+        frame: Frame = dict(zip(inputs, values, strict=True)) | {THREAD: Thread(0, 0, 0, None)}
         body(frame)
         return frame[RESULT]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from . import intrinsics, semantics
 from . import program as p
-from . import semantics
 from .semantics import Value
 from .typing_rules import (
     BOOL,
@@ -26,15 +26,19 @@ from .typing_rules import (
 if TYPE_CHECKING:
     from .reference import Scope
 
-Frame = dict[str, Value]
+Frame = dict[str, Any]
+"""A thread's variables, and its arrays; names that begin with a blank are the reference's own."""
+
+
+THREAD = " thread"
 
 
 @dataclass(frozen=True)
 class Typed:
     type: Scalar
-    run: Callable[[Frame], Value]
+    run: Callable[[Frame], Any]
 
-    def to(self, target: Scalar) -> Callable[[Frame], Value]:
+    def to(self, target: Scalar) -> Callable[[Frame], Any]:
         """The value as ``target``, whatever it takes (operands of a common type; casts)."""
         source, run = self.type, self.run
         if source == target:
@@ -43,7 +47,7 @@ class Typed:
             return lambda frame: semantics.literal(run(frame), target)
         return lambda frame: semantics.cast(run(frame), source, target)
 
-    def implicitly(self, target: Scalar) -> Callable[[Frame], Value]:
+    def implicitly(self, target: Scalar) -> Callable[[Frame], Any]:
         if not accepts(target, self.type):
             raise IllTyped(f"{self.type.name} where {target.name} is wanted")
         return self.to(target)
@@ -87,6 +91,12 @@ def expression(e: p.Expr, scope: Scope) -> Typed:
             return scope.call(e.function, [expression(argument, scope) for argument in e.arguments])
         case p.Walrus():
             return scope.walrus(e.name, expression(e.value, scope))
+        case p.Index():
+            return scope.element(e)
+        case p.Place():
+            return Typed(I32, lambda frame: frame[THREAD].place(e.text))
+        case p.Intrinsic():
+            return intrinsics.call(e.name, [expression(argument, scope) for argument in e.arguments])
 
 
 def unary(op: str, operand: Typed) -> Typed:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from . import program as p
-from . import semantics
+from .collectives import result_types
 from .reference_expressions import Frame, Typed, binary, expression
+from .reference_memory import atomic, declare, narrowed, store
 from .typing_rules import I32, WEAK_INT, IllTyped, common, widened
 
 if TYPE_CHECKING:
@@ -64,20 +65,22 @@ def statement(s: p.Stmt, scope: Scope) -> Run:
             return lambda frame: BREAK
         case p.Continue():
             return lambda frame: CONTINUE
+        case p.Declare():
+            return declare(s, scope)
+        case p.Store():
+            return store(s, scope)
+        case p.Atomic():
+            return atomic(s, scope)
+        case p.Collective():
+            # Only its types: who runs it knows of other threads.
+            types = result_types(s.name, [expression(argument, scope).type for argument in s.arguments])
+            return scope.store([(name, Typed(t, lambda frame: 0)) for name, t in zip(s.targets, types, strict=False)])
         case p.Return():
             return scope.give(expression(s.value, scope))
 
 
 def augmented(s: p.Augmented, scope: Scope) -> Run:
-    """Computed as arithmetic, then narrowed to the variable's type if that is a narrow int."""
-    old = scope.read(s.target)
-    new = binary(s.op, old, expression(s.value, scope))
-    if not old.type.is_weak and new.type != old.type:
-        if new.type != I32 or not old.type.is_int:
-            raise IllTyped(f"{s.op}= gives {new.type.name}, the variable is {old.type.name}")
-        target, value = old.type, new.run
-        new = Typed(target, lambda frame: semantics.wrap(int(value(frame)), target))
-    return scope.store([(s.target, new)])
+    return scope.store([(s.target, narrowed(s.op, scope.read(s.target), expression(s.value, scope)))])
 
 
 def count_step(frame: Frame) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from . import program as p
 
@@ -10,7 +11,8 @@ INDENT = "    "
 HEADER = '''"""Generated programs."""
 import math
 
-from kdsl import Ptr, bf16, bitcast, cuda_module, f16, f32, f64, grid, i8, i16, i32, i64, kernel, u8, u16, u32, u64
+from kdsl import *
+from kdsl import bitcast
 
 '''
 
@@ -44,6 +46,12 @@ def expression(e: p.Expr) -> str:
             return f"{e.function}({', '.join(map(expression, e.arguments))})"
         case p.Walrus():
             return f"({e.name} := {expression(e.value)})"
+        case p.Index():
+            return f"{e.array}[{', '.join(map(expression, e.indices))}]"
+        case p.Place():
+            return e.text
+        case p.Intrinsic():
+            return f"{e.name}({', '.join(map(expression, e.arguments))})"
 
 
 def block(statements: Iterable[p.Stmt], depth: int, kernel: bool) -> list[str]:
@@ -78,8 +86,45 @@ def render_statement(s: p.Stmt, depth: int, kernel: bool) -> list[str]:
             return [f"{pad}out[lane] = {expression(s.value)}", f"{pad}return"]
         case p.Return():
             return [f"{pad}return {expression(s.value)}"]
+        case p.Declare() | p.Store() | p.Atomic() | p.Collective():
+            return [pad + line for line in memory_statement(s)]
     lines = [head, *block(s.body, depth + 1, kernel)]
     return lines + ([f"{pad}{tail}:", *block(s.orelse, depth + 1, kernel)] if s.orelse else [])
+
+
+def memory_statement(s: p.Declare | p.Store | p.Atomic | p.Collective) -> list[str]:
+    match s:
+        case p.Declare():
+            shape = str(s.shape[0]) if len(s.shape) == 1 else str(s.shape)
+            return [f"{s.name} = {s.space}.array({shape}, {s.type})"]
+        case p.Store():
+            return [f"{s.array}[{', '.join(map(expression, s.indices))}] {s.op or ''}= {expression(s.value)}"]
+        case p.Atomic(name="cas_add"):
+            return compare_and_swap(s)
+        case p.Atomic():
+            call = f"atomic.{s.name}({', '.join([s.array, subscript(s.indices), *map(expression, s.arguments)])})"
+            return [call if s.target is None else f"{s.target} = {call}"]
+        case p.Collective():
+            call = f"{s.name}({', '.join(map(expression, s.arguments))})"
+            return [f"{', '.join(s.targets)} = {call}" if s.targets else call]
+
+
+def subscript(indices: Sequence[p.Expr]) -> str:
+    return expression(indices[0]) if len(indices) == 1 else f"({', '.join(map(expression, indices))})"
+
+
+def compare_and_swap(s: p.Atomic) -> list[str]:
+    """An addition that is tried until no other thread came between."""
+    index, (value,) = subscript(s.indices), s.arguments
+    seen, before = f"{s.array}_seen", f"{s.array}_before"
+    return [
+        f"{seen} = atomic.load({s.array}, {index})",
+        "while True:",
+        f"{INDENT}{before} = {seen}",
+        f"{INDENT}{seen} = atomic.cas({s.array}, {index}, {before}, {before} + {expression(value)})",
+        f"{INDENT}if {seen} == {before}:",
+        f"{INDENT * 2}break",
+    ]
 
 
 def function(f: p.Function, prefix: str) -> list[str]:
@@ -87,24 +132,33 @@ def function(f: p.Function, prefix: str) -> list[str]:
     return [f"def {prefix}{f.name}({parameters}):", *block(f.body, 1, kernel=False), "", ""]
 
 
-def kernel(program: p.Program, name: str, depth: int = 0) -> list[str]:
+def kernel(program: p.Program, name: str, depth: int = 0, options: str = "fmad=False") -> list[str]:
     pad = INDENT * depth
-    pointers = "".join(f"in_{n}: Ptr[{t}], " for n, t in program.inputs)
-    lines = [pad + "@kernel(fmad=False)"]
-    lines.append(f"{pad}def {name}({pointers}out: Ptr[{program.output}], n: i32):")
-    lines += [f"{pad}{INDENT}lane = grid(1)", f"{pad}{INDENT}if lane < n:"]
-    inner = pad + INDENT * 2
+    inputs = [f"in_{n}: Ptr[{t}]" for n, t in program.inputs]
+    buffers = [f"{b.name}: Ptr[{b.type}]" for b in program.buffers]
+    uniforms = [f"{n}: {t}" for n, t in program.uniforms]
+    parameters = ", ".join([*inputs, *buffers, *uniforms, f"out: Ptr[{program.output}]", "n: i32"])
+    lines = [f"{pad}@kernel({options})", f"{pad}def {name}({parameters}) -> None:"]
+    if program.grid is None:
+        lines += [f"{pad}{INDENT}lane = grid(1)", f"{pad}{INDENT}if lane < n:"]
+        depth += 1
+    else:
+        lines += [f"{pad}{INDENT}{line}" for line in PLACE]
+    inner = INDENT * (depth + 1)
     lines += [f"{inner}{n} = in_{n}[lane]" for n, _ in program.inputs]
-    lines += block(program.body, depth + 2, kernel=True) if program.body else []
+    lines += block(program.body, depth + 1, kernel=True) if program.body else []
     return [*lines, f"{inner}out[lane] = {expression(program.result)}", ""]
 
 
-def module(programs: Sequence[p.Program]) -> str:
+PLACE = ("tid = thread_idx.y * block_dim.x + thread_idx.x", "lane = block_idx.x * block_dim.x * block_dim.y + tid")
+
+
+def module(programs: Sequence[p.Program], options: str = "fmad=False") -> str:
     """Source of a file with class ``programs`` holding kernels p0, p1, ...; device functions come before it."""
     lines = [line for i, program in enumerate(programs) for f in program.functions for line in named(f, i)]
     lines += ["@cuda_module", "class programs:"]
     for i, program in enumerate(programs):
-        lines += kernel(prefixed(program, i), f"p{i}", depth=1)
+        lines += kernel(prefixed(program, i), f"p{i}", 1, options)
     return HEADER + "\n".join(lines).rstrip() + "\n"
 
 
@@ -117,7 +171,7 @@ def prefixed(program: p.Program, index: int) -> p.Program:
     """The program with its device functions' names made unique in the file."""
     prefix = f"d{index}_"
     body = rename_calls(program.body, prefix)
-    return p.Program(program.inputs, body, rename_calls(program.result, prefix), program.output, program.functions)
+    return replace(program, body=body, result=rename_calls(program.result, prefix))
 
 
 def rename_calls(node, prefix: str):  # type: ignore[no-untyped-def]  # one walk over every node class and tuple

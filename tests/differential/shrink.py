@@ -8,9 +8,9 @@ from typing import Any, get_args
 
 from . import program as p
 from . import reference, typing_rules
-from .harness import Mismatch
+from .harness import Mismatch, expected, smaller_case
+from .memory import Undefined
 from .reference_statements import TooManySteps
-from .semantics import OpenBits
 
 EXPRESSIONS = get_args(p.Expr)
 STATEMENTS = get_args(p.Stmt)
@@ -37,14 +37,11 @@ def shrink(found: Mismatch, check: Callable[[p.Program], Mismatch | None], attem
 
 
 def well_typed(program: p.Program, found: Mismatch) -> bool:
-    """Whether the reference takes the program, and it ends without reading what was never bound."""
-    lane = dict(zip((n for n, _ in found.case.program.inputs), found.case.lanes[found.lane], strict=True))
+    """Whether the reference takes the program, and it ends without reading what was never bound, or racing."""
     try:
-        reference.evaluator(program)([lane[name] for name, _ in program.inputs])
-    except (typing_rules.IllTyped, reference.UnknownYet, TooManySteps, KeyError, AssertionError):
+        expected(smaller_case(found, program))
+    except (typing_rules.IllTyped, reference.UnknownYet, TooManySteps, Undefined, KeyError, AssertionError):
         return False
-    except OpenBits:
-        return True
     return True
 
 
@@ -67,6 +64,10 @@ def without_unused(program: p.Program) -> Iterator[p.Program]:
     used = tuple((n, t) for n, t in program.inputs if f"'{n}'" in text)
     if used and used != program.inputs:
         yield replace(program, inputs=used)
+    uniforms = tuple((n, t) for n, t in program.uniforms if f"'{n}'" in text)
+    buffers = tuple(b for b in program.buffers if f"'{b.name}'" in text)
+    if (uniforms, buffers) != (program.uniforms, program.buffers):
+        yield replace(program, uniforms=uniforms, buffers=buffers)
     called = tuple(f for f in program.functions if f"'{f.name}'" in text)
     if called != program.functions:
         yield replace(program, functions=called)

@@ -1,7 +1,7 @@
-"""Two thousand random programs: emulator and GPU against the reference evaluator, GPU against emulator to the bit.
+"""Random programs: emulator and GPU against the reference evaluator, GPU against emulator to the bit.
 
 ``KDSL_DIFFERENTIAL_SEED`` moves all seeds (the default is 0) and ``KDSL_DIFFERENTIAL_CHUNKS`` says how many modules of
-programs of each kind to run.
+programs of each kind to run, 67 for ten thousand programs.
 """
 
 from __future__ import annotations
@@ -14,25 +14,32 @@ from random import Random
 import pytest
 
 from kdsl.backend import Backend
+from kdsl.emulator.batch import Batch
 
-from . import generate, generate_statements, harness, shrink
+from . import generate, generate_blocks, generate_statements, harness, shrink
 from . import program as p
+from .schedules import warps_apart
 
 SEED = int(os.environ.get("KDSL_DIFFERENTIAL_SEED", "0"))
-CHUNKS = int(os.environ.get("KDSL_DIFFERENTIAL_CHUNKS", "21"))
+CHUNKS = os.environ.get("KDSL_DIFFERENTIAL_CHUNKS")
 PROGRAMS = 50
-"""In one module; with 21 modules of each kind that is 2,100 programs."""
+"""In one module."""
 
 Make = Callable[[Random], p.Program]
-MAKERS: dict[str, Make] = {
-    "expressions": generate.expression_program,
-    "statements": generate_statements.statement_program,
+MAKERS: dict[str, tuple[Make, int]] = {
+    "expressions": (generate.expression_program, 8),
+    "statements": (generate_statements.statement_program, 14),
+    "blocks": (generate_blocks.block_program, 8),
 }
+"""With how many modules a test run has where nothing else is said: what takes a minute on two cores."""
+MODULES = [(kind, chunk) for kind, (_, usual) in MAKERS.items() for chunk in range(int(CHUNKS or usual))]
+APART = 1_000_000
+"""The number of a module that no run of all of them comes to."""
 
 
 def cases(kind: str, chunk: int) -> list[harness.Case]:
     random = [Random(f"{kind} {SEED} {chunk} {k}") for k in range(PROGRAMS)]
-    return [harness.make_case(MAKERS[kind](r), r) for r in random]
+    return [harness.make_case(MAKERS[kind][0](r), r) for r in random]
 
 
 def report(backend: Backend, found: list[harness.Mismatch], directory: Path) -> str:
@@ -41,23 +48,29 @@ def report(backend: Backend, found: list[harness.Mismatch], directory: Path) -> 
     return f"{len(found)} of {PROGRAMS} programs disagree\n\n" + "\n".join(map(str, smallest))
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
-@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize(("kind", "chunk"), MODULES)
 def test_the_emulator_agrees_with_the_reference(kind: str, chunk: int, emulator: Backend, tmp_path: Path) -> None:
     found = harness.mismatches(emulator, cases(kind, chunk), tmp_path)
     assert not found, report(emulator, found, tmp_path)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_warps_may_run_one_after_another(
+    backwards: bool, emulator: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Batch, "start", warps_apart(backwards))
+    assert not harness.mismatches(emulator, cases("blocks", APART + 1 + backwards), tmp_path)
 
 
 @pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_120"])
 @pytest.mark.parametrize("kind", MAKERS)
 def test_other_architectures_agree_too(kind: str, target: str, emulator: Backend, tmp_path: Path) -> None:
     """What an architecture lacks (int to bf16 before sm_90, say) is made of what it has."""
-    assert not harness.mismatches(emulator, cases(kind, CHUNKS), tmp_path, target)
+    assert not harness.mismatches(emulator, cases(kind, APART), tmp_path, target)
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("chunk", range(CHUNKS))
-@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize(("kind", "chunk"), MODULES)
 def test_a_gpu_agrees_with_the_reference_and_with_the_emulator(
     kind: str, chunk: int, gpu: Backend, emulator: Backend, tmp_path: Path
 ) -> None:

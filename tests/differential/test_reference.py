@@ -14,8 +14,21 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from . import generate, generate_statements, ieee, parse, reference, render, semantics, typing_rules, values
+from . import (
+    generate,
+    generate_blocks,
+    generate_statements,
+    harness,
+    ieee,
+    parse,
+    reference,
+    render,
+    semantics,
+    typing_rules,
+    values,
+)
 from . import program as p
+from .memory import Undefined
 from .regressions.found import FOUND
 from .rows import Row
 from .semantics_rows import FLOAT_POWERS, ROWS
@@ -206,6 +219,41 @@ def test_generated_programs_are_well_typed_python_and_the_same_for_the_same_seed
     tree = ast.parse(render.module(programs))
     group = next(node for node in tree.body if isinstance(node, ast.ClassDef))
     assert [node.name for node in group.body if isinstance(node, ast.FunctionDef)] == [f"p{i}" for i in range(60)]
+
+
+def test_the_order_of_threads_does_not_matter() -> None:
+    for seed in range(25):
+        random = Random(f"order {seed}")
+        case = harness.make_case(generate_blocks.block_program(random), random)
+        assert harness.expected_of_grid(case) == harness.expected_of_grid(case, backwards=True)
+
+
+def shared_program(*body: p.Stmt) -> harness.Case:
+    """Of two warps, each thread of which has written its element of ``m``."""
+    start = (p.Declare("m", "shared", "i32", (64,)), p.Store("m", (p.Place("tid"),), p.Name("x")))
+    program = p.Program((("x", "i32"),), start + body, p.Name("v"), "i32", grid=p.Grid(1, (64, 1)))
+    return harness.Case(program, tuple((k,) for k in range(64)))
+
+
+MIRRORED = p.Assign(("v",), p.Index("m", (p.Binary("-", p.Literal(63), p.Place("tid")),)))
+SYNC = p.Collective("sync_threads")
+
+
+def test_what_another_thread_wrote_is_read_after_a_barrier_only() -> None:
+    assert harness.expected(shared_program(SYNC, MIRRORED)) == list(reversed(range(64)))
+    with pytest.raises(Undefined, match="read"):
+        harness.expected(shared_program(MIRRORED))
+    with pytest.raises(Undefined, match="write"):
+        harness.expected(shared_program(SYNC, MIRRORED, p.Store("m", (p.Place("tid"),), p.Literal(1))))
+
+
+def test_threads_that_do_not_all_come_wait_for_ever() -> None:
+    some = p.If(p.Compare(("<",), (p.Place("tid"), p.Literal(32))), (SYNC,), (p.Collective("sync_threads"),))
+    with pytest.raises(Undefined, match="wait"):
+        harness.expected(shared_program(some, MIRRORED))
+    shuffle = p.Collective("shfl_sync", (p.Literal(0xFFFF), p.Name("x"), p.Literal(0)), ("v",))
+    with pytest.raises(Undefined, match="mask"):
+        harness.expected(shared_program(shuffle))
 
 
 @pytest.mark.parametrize("row", [row for row in (*ROWS, *FOUND) if row not in FLOAT_POWERS], ids=str)

@@ -7,7 +7,7 @@ from random import Random
 
 from . import ieee, semantics
 from .semantics import Value
-from .typing_rules import Scalar
+from .typing_rules import I32, Scalar
 
 
 def edges(t: Scalar) -> list[Value]:
@@ -47,3 +47,8 @@ def draw(t: Scalar, random: Random) -> Value:
         small = random.randint(0 if t.kind == "unsigned" else -12, 12)
         return ieee.convert(small / random.choice((1, 2, 3, 4)), t.format) if t.is_float else small
     return semantics.from_bits(random.getrandbits(1 if t.kind == "bool" else t.bits), t)
+
+
+def counted(t: Scalar, random: Random) -> Value:
+    """A small whole number, of which floats are exact sums."""
+    return semantics.cast(random.randint(0, 9), I32, t)

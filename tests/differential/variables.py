@@ -44,6 +44,14 @@ def targets(s: p.Stmt) -> list[str]:
             return list(s.targets)
         case p.Augmented() | p.For():
             return [s.target]
+        case p.Collective():
+            return list(s.targets)
+        case p.Declare():
+            return [s.name]
+        case p.Atomic(name="cas_add"):
+            return [f"{s.array}_seen", f"{s.array}_before"]
+        case p.Atomic():
+            return [] if s.target is None else [s.target]
         case _:
             return []
 
