@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from . import program as p
+from .intrinsics import RULES
 from .typing_rules import TYPES
 
 BINARY = {
@@ -39,10 +40,17 @@ def statement(node: ast.stmt) -> list[p.Stmt]:
             return [p.DivmodAssign((q, r), expression(a), expression(b))]
         case ast.Assign(targets=[ast.Tuple(targets)], value=ast.Tuple(values)):
             return [p.TupleAssign(tuple(map(name, targets)), tuple(map(expression, values)))]
+        case ast.Assign([ast.Name(target)], ast.Call(ast.Attribute(ast.Name(space), "array"), [shape, ast.Name(kind)])):
+            extents = ast.literal_eval(shape)
+            return [p.Declare(target, space, kind, extents if isinstance(extents, tuple) else (extents,))]
+        case ast.Assign([ast.Subscript(ast.Name(array)) as target], value):
+            return [p.Store(array, indices(target), expression(value))]
         case ast.Assign():
             return [p.Assign(tuple(map(name, node.targets)), expression(node.value))]
         case ast.AnnAssign(value=ast.expr() as value):
             return [p.Assign((name(node.target),), expression(value), name(node.annotation))]
+        case ast.AugAssign(ast.Subscript(ast.Name(array)) as target, op, value):
+            return [p.Store(array, indices(target), expression(value), BINARY[type(op)])]
         case ast.AugAssign():
             return [p.Augmented(name(node.target), BINARY[type(node.op)], expression(node.value))]
         case ast.If():
@@ -61,6 +69,10 @@ def statement(node: ast.stmt) -> list[p.Stmt]:
         case ast.Return(value=ast.expr() as value):
             return [p.Return(expression(value))]
     raise ValueError(ast.unparse(node))
+
+
+def indices(node: ast.Subscript) -> tuple[p.Expr, ...]:
+    return tuple(map(expression, node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]))
 
 
 def name(node: ast.expr) -> str:
@@ -89,6 +101,8 @@ def expression(node: ast.expr) -> p.Expr:
             return p.Conditional(expression(node.body), expression(node.test), expression(node.orelse))
         case ast.NamedExpr():
             return p.Walrus(node.target.id, expression(node.value))
+        case ast.Subscript(ast.Name(array)):
+            return p.Index(array, indices(node))
         case ast.Call():
             return call(node)
     raise ValueError(ast.unparse(node))
@@ -96,6 +110,8 @@ def expression(node: ast.expr) -> p.Expr:
 
 def call(node: ast.Call) -> p.Expr:
     match node.func, node.args:
+        case function, arguments if ast.unparse(function) in RULES:
+            return p.Intrinsic(ast.unparse(function), tuple(map(expression, arguments)))
         case ast.Name("bitcast"), [operand, kind]:
             return p.Bitcast(expression(operand), name(kind))
         case ast.Name(kind), [operand] if kind in TYPES or kind in ("int", "float"):
