@@ -7,7 +7,7 @@ const unsigned ABSENT = 0;
 
 static __device__ unsigned first_slot(unsigned key, unsigned mask)
 {
-    unsigned spread = key * 0x9E3779B9u;
+    unsigned spread = key * 0x9E3779B1u;
     return (spread ^ spread >> 15) & mask;
 }
 

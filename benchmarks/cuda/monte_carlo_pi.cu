@@ -27,6 +27,7 @@ extern "C" __global__ void count_inside(unsigned long long *hits, unsigned seed,
 {
     int count = 0;
     int stride = gridDim.x * blockDim.x;
+#pragma unroll 4
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < pairs; i += stride) {
         uint4 words = philox4x32(make_uint4(i, 0, 0, 0), make_uint2(seed, 0));
         count += inside(uniform(words.x), uniform(words.y)) + inside(uniform(words.z), uniform(words.w));
