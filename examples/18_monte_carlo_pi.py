@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import kdsl
-from kdsl import FULL_MASK, Ptr, atomic, f32, grid, gridsize, i32, kernel, lane_id, reduce_add_sync, u32, u64
+from kdsl import FULL_MASK, Ptr, atomic, f32, grid, gridsize, i32, kernel, lane_id, reduce_add_sync, u32, u64, unroll
 from kdsl.random import philox4x32, uniform
 
 
@@ -23,7 +23,7 @@ def inside(x: f32, y: f32) -> i32:
 @kernel(fmad=False)
 def count_inside(hits: Ptr[u64], seed: u32, pairs: i32) -> None:
     count = 0
-    for i in range(grid(1), pairs, gridsize(1), unroll=4):
+    for i in unroll(range(grid(1), pairs, gridsize(1)), 4):
         # The counter is the pair's own number: no two threads draw the same, however many threads there are.
         a, b, c, d = philox4x32((u32(i), 0, 0, 0), (seed, 0))
         count += inside(uniform(a), uniform(b)) + inside(uniform(c), uniform(d))

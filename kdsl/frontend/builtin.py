@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
 from kdsl.frontend import struct_methods
-from kdsl.frontend.arguments import positional
+from kdsl.frontend.arguments import match_arguments, positional
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import settled
@@ -166,6 +167,22 @@ def range_(frame: Frame, node: ast.Call) -> Value:
     if constant_int(step) == 0:
         return frame.error(arguments[2], "a range with step 0 never ends")
     return Range(values[0], values[1], step, unroll)
+
+
+def unroll(frame: Frame, node: ast.Call) -> Value:
+    """``unroll(range(...), times)``: what ``range(..., unroll=times)`` is, in a form that type checkers know."""
+    found = match_arguments(frame, node, "unroll", ["iterable", "times"], frozenset({"times"}))
+    if found is None:
+        return POISON
+    value = frame.value(found["iterable"])
+    if isinstance(value, Poison):
+        return POISON
+    if not isinstance(value, Range):
+        hint = "a tuple's loop is unrolled anyway" if isinstance(value, Tuple) else "for i in unroll(range(n), 4)"
+        return frame.error(found["iterable"], "unroll() takes a range()", hint)
+    if value.unroll is not None:
+        return frame.error(node, "this range() says already how often it is unrolled")
+    return replace(value, unroll=_unroll(frame, found["times"]) if "times" in found else True)
 
 
 def _unroll(frame: Frame, node: ast.expr) -> bool | int | None:

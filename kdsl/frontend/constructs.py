@@ -20,7 +20,7 @@ from kdsl.lang.casts import bitcast
 from kdsl.lang.cluster import map_shared_rank, shared_rank_of
 from kdsl.lang.inline import asm
 from kdsl.lang.memory import constant, load, local, prefetch, shared, store
-from kdsl.lang.static import static_assert, static_range
+from kdsl.lang.static import static_assert, static_range, unroll
 from kdsl.lang.synchronization import barrier, barrier_arrive
 
 Handler = Callable[[Frame, ast.Call], Value]
@@ -74,6 +74,7 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (prefetch, caching.prefetch),
         (asm, inline.asm),
         (static_range, builtin.static_range),
+        (unroll, builtin.unroll),
         (static_assert, builtin.static_assert),
     ]
     return {id(object): (object, handler) for object, handler in table}

@@ -285,13 +285,15 @@ def is_range(iterable: ast.expr | None) -> bool:
 
 
 def range_call(iterable: ast.expr) -> ast.Call | None:
-    """The call of range() in ``range(...)``, ``reversed(range(...))`` or ``enumerate(range(...))``."""
-    while isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name):
-        if iterable.func.id == "range":
-            return iterable
-        if iterable.func.id not in ("reversed", "enumerate") or not iterable.args:
-            return None
-        iterable = iterable.args[0]
+    """The call of range() in ``range(...)``, or within ``reversed()``, ``enumerate()`` and ``unroll()``."""
+    while isinstance(iterable, ast.Call):
+        match iterable.func:
+            case ast.Name("range"):
+                return iterable
+            case ast.Name("reversed" | "enumerate" | "unroll") | ast.Attribute(attr="unroll") if iterable.args:
+                iterable = iterable.args[0]
+            case _:
+                return None
     return None
 
 

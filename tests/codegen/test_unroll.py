@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kdsl
-from kdsl import Array, Ptr, f32, i32, kernel
+from kdsl import Array, Ptr, f32, i32, kernel, unroll
 from kdsl.codegen.lower import lower
 from kdsl.target import Target
 
@@ -53,6 +53,16 @@ def twice(x: Ptr[f32], n: i32):
         x[i] = x[i] + 1.0
 
 
+@kernel
+def called(x: Ptr[f32], n: i32):
+    for i in unroll(range(n), 4):
+        x[i] = x[i] * 2.0
+    for i in unroll(range(8)):
+        x[i * n] = x[i * n] * 2.0
+    for k, i in enumerate(kdsl.unroll(range(0, n, 3), times=False)):
+        x[i] = x[i] + k
+
+
 def hints(kernel: Any) -> list[str]:
     """What the node of each loop says besides itself."""
     text = lower(kdsl.compile(kernel, target="sm_90").tree, Target.parse("sm_90"))
@@ -73,6 +83,7 @@ def hints(kernel: Any) -> list[str]:
         (once, ['!"llvm.loop.unroll.disable"']),
         (whole, ['!"llvm.loop.unroll.full"']),
         (uncounted, ['!"llvm.loop.unroll.enable"']),
+        (called, ['!"llvm.loop.unroll.count", i32 4', '!"llvm.loop.unroll.full"', '!"llvm.loop.unroll.disable"']),
         (twice, ['!"llvm.loop.unroll.count", i32 2'] * 2),
     ],
 )

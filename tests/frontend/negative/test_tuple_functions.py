@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdsl import Array, Ptr, f32, i32, kernel
+from kdsl import Array, Ptr, f32, i32, kernel, unroll
 
 from ..harness import check_errors
 
@@ -97,6 +97,14 @@ def test_unroll_hints():
         for _ in range(n, unroll=2000):  # error: unroll takes a constant from 1 to 1024, True or False
             pass
         for _ in range(n, unroll=2.0):  # error: unroll takes a constant from 1 to 1024, True or False
+            pass
+        for _ in unroll(range(n), n):  # error: unroll takes a constant from 1 to 1024, True or False
+            pass
+        for _ in unroll(range(n, unroll=2), 2):  # error: this range() says already how often it is unrolled
+            pass
+        for _ in unroll((1, 2), 2):  # error: unroll() takes a range() # hint: a tuple's loop is unrolled anyway
+            pass
+        for _ in unroll(n, 2):  # error: unroll() takes a range() # hint: for i in unroll(range(n), 4)
             pass
         for _ in range(n, step=2):  # error: range() takes no keyword arguments in a kernel
             pass
