@@ -122,10 +122,32 @@ if TYPE_CHECKING:
         sync_threads_or,
         sync_warp,
     )
-    from kdsl.lang.types import Array, Constexpr, Ptr, bf16, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+    from kdsl.lang.types import (
+        Array,
+        Constexpr,
+        Ptr,
+        bf16,
+        f8e4m3,
+        f8e5m2,
+        f16,
+        f32,
+        f64,
+        i8,
+        i16,
+        i32,
+        i64,
+        u8,
+        u16,
+        u32,
+        u64,
+    )
     from kdsl.lang.vectors import (
         bf16x2,
         bf16x4,
+        f8e4m3x2,
+        f8e4m3x4,
+        f8e5m2x2,
+        f8e5m2x4,
         f16x2,
         f16x4,
         f32x2,
@@ -164,10 +186,10 @@ if TYPE_CHECKING:
     from kdsl.variables import constant, device
 
 _MODULES = {
-    "kdsl.lang.types": "i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 Ptr Array Constexpr",
+    "kdsl.lang.types": "i8 i16 i32 i64 u8 u16 u32 u64 f8e4m3 f8e5m2 f16 bf16 f32 f64 Ptr Array Constexpr",
     "kdsl.lang.vectors": (
         "i8x4 i16x2 i16x4 i32x2 i32x4 i64x2 u8x4 u16x2 u16x4 u32x2 u32x4 u64x2 "
-        "f16x2 f16x4 bf16x2 bf16x4 f32x2 f32x4 f64x2"
+        "f8e4m3x2 f8e4m3x4 f8e5m2x2 f8e5m2x4 f16x2 f16x4 bf16x2 bf16x4 f32x2 f32x4 f64x2"
     ),
     "kdsl.lang.index": (
         "thread_idx block_idx block_dim grid_dim grid gridsize lane_id warp_id warp_size "
@@ -295,6 +317,12 @@ __all__ = [
     "dp4a",
     "elect_sync",
     "empty",
+    "f8e4m3",
+    "f8e4m3x2",
+    "f8e4m3x4",
+    "f8e5m2",
+    "f8e5m2x2",
+    "f8e5m2x4",
     "f16",
     "f16x2",
     "f16x4",

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from llvmlite import ir as llvm
 
+from kdsl.codegen import float8
 from kdsl.codegen.context import Context
 from kdsl.codegen.types import BFLOAT, DOUBLE, FLOAT, I16, I32, constant, llvm_type
 from kdsl.lang import types
-from kdsl.lang.types import BF16, F32, F64, Kind, ScalarType
+from kdsl.lang.types import BF16, F16, F32, F64, Kind, ScalarType
 
 
 def cast(context: Context, value: llvm.Value, source: ScalarType, target: ScalarType) -> llvm.Value:
     """``value`` converted by value from ``source`` to ``target``."""
     if source == target:
         return value
+    if source.is_float8:
+        if target == F16:
+            return float8.to_half(context, value, source)
+        return cast(context, float8.to_float(context, value, source), F32, target)
+    if target.is_float8:
+        return _to_float8(context, value, source, target)
     if target.kind is Kind.BOOL:
         return _to_bool(context.builder, value, source)
     if source.kind is Kind.BOOL:
@@ -27,6 +36,21 @@ def cast(context: Context, value: llvm.Value, source: ScalarType, target: Scalar
             return float_to_int(context, value, source, target)
         case _:
             return float_to_float(context, value, source, target)
+
+
+def _to_float8(context: Context, value: llvm.Value, source: ScalarType, target: ScalarType) -> Any:
+    """Rounded once: what an f32 does not hold is rounded to odd first, which never makes a tie."""
+    if source == F16:
+        return float8.from_half(context, value, target)
+    if source == F64:
+        builder = context.builder
+        truncated = context.call("llvm.nvvm.d2f.rz", FLOAT, [value])
+        inexact = builder.fcmp_unordered("!=", builder.fpext(truncated, DOUBLE), value)
+        bits = builder.or_(builder.bitcast(truncated, I32), builder.zext(inexact, I32))
+        return float8.from_float(context, builder.bitcast(bits, FLOAT), target)
+    if source.is_int and source.bits >= 32:
+        return float8.from_float(context, _round_to_odd(context, value, source), target)
+    return float8.from_float(context, cast(context, value, source, F32), target)
 
 
 def _to_bool(builder: llvm.IRBuilder, value: llvm.Value, source: ScalarType) -> llvm.Value:

@@ -66,13 +66,13 @@ def _to_register(builder: llvm.IRBuilder, value: llvm.Value, t: Type) -> Any:
     if isinstance(t, PointerType):
         return builder.ptrtoint(value, _register(t))
     assert isinstance(t, ScalarType)
-    if t.bits == 8 and t.is_int:
+    if t.bits == 8 and t.kind is not Kind.BOOL:
         return builder.sext(value, I16) if t.is_signed else builder.zext(value, I16)
     return builder.bitcast(value, I16) if t.bits == 16 and t.is_float else value
 
 
 def _from_register(builder: llvm.IRBuilder, value: llvm.Value, t: Type) -> Any:
     assert isinstance(t, ScalarType)
-    if t.bits == 8 and t.is_int:
+    if t.bits == 8 and t.kind is not Kind.BOOL:
         return builder.trunc(value, I8)
     return builder.bitcast(value, llvm_type(t)) if t.bits == 16 and t.is_float else value

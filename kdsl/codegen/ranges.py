@@ -102,7 +102,7 @@ class Ranges:
     def interval(self, e: ir.Expr) -> Interval | None:
         """The interval of an int or bool expression; None for other types."""
         t = e.type
-        if not isinstance(t, ScalarType) or t.is_float:
+        if not isinstance(t, ScalarType) or t.is_float or t.is_float8:
             return None
         known = self._memo.get(id(e))
         if known is None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
+from kdsl.lang import float8
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import (
     BF16,
@@ -93,7 +94,7 @@ def llvm_type(t: Type) -> llvm.Type:
         case ScalarType():
             if t.kind is Kind.BOOL:
                 return I1
-            return _FLOATS[t] if t.is_float else _INTS[t.bits]
+            return _FLOATS[t] if t.is_float else _INTS[t.bits]  # 8-bit floats are bits
         case VectorType():
             return llvm.VectorType(llvm_type(t.element), t.lanes)
         case PointerType():
@@ -123,6 +124,8 @@ def constant(t: ScalarType, value: bool | int | float) -> llvm.Constant:
     """The constant ``value`` of a scalar type in registers: ints keep their low bits, floats are rounded once."""
     if t.is_float:
         return llvm.Constant(llvm_type(t), ROUND[t](float(value)))
+    if t.is_float8:
+        return llvm.Constant(I8, float8.bits(float(value), t))
     if t.kind is Kind.BOOL:
         return llvm.Constant(I1, int(bool(value)))
     return llvm.Constant(llvm_type(t), int(value) & ((1 << t.bits) - 1))

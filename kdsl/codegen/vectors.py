@@ -11,14 +11,14 @@ from typing import Any
 
 from llvmlite import ir as llvm
 
-from kdsl.codegen import arithmetic
+from kdsl.codegen import arithmetic, float8
 from kdsl.codegen.arithmetic import suffix
 from kdsl.codegen.context import Context
 from kdsl.codegen.conversions import cast
-from kdsl.codegen.types import I32, llvm_type
+from kdsl.codegen.types import I16, I32, llvm_type
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp, UnaryOp
-from kdsl.lang.types import BF16, F16, ScalarType, VectorType
+from kdsl.lang.types import BF16, F16, F32, ScalarType, VectorType
 
 _PACKED: dict[BinaryOp | UnaryOp | None, str] = {
     BinaryOp.ADD: "fadd",
@@ -54,9 +54,41 @@ def swizzle(context: Context, vector: llvm.Value, lanes: Sequence[int]) -> Any:
 
 
 def convert(context: Context, vector: llvm.Value, source: VectorType, target: VectorType) -> Any:
-    """Each lane cast."""
+    """Each lane cast; 8-bit floats two at a time, where there are instructions."""
+    pairs = source.lanes % 2 == 0 and (source.element.is_float8 or target.element.is_float8)
+    if pairs and float8.has_instructions(context):
+        if source.element.is_float8 and target.element.is_float:
+            return _from_float8(context, vector, source, target)
+        if target.element.is_float8 and source.element in (F16, F32):
+            return _to_float8(context, vector, source, target)
     lanes = [swizzle(context, vector, (i,)) for i in range(source.lanes)]
     return build(context, [cast(context, lane, source.element, target.element) for lane in lanes], target)
+
+
+def _from_float8(context: Context, vector: llvm.Value, source: VectorType, target: VectorType) -> Any:
+    builder = context.builder
+    word = builder.bitcast(vector, llvm.IntType(8 * source.lanes))
+    halves = []
+    for lane in range(0, source.lanes, 2):
+        part = builder.lshr(word, llvm.Constant(word.type, 8 * lane)) if lane else word
+        pair = builder.trunc(part, I16) if source.lanes > 2 else part
+        two = float8.pair_to_halves(context, pair, source.element)
+        halves += [builder.extract_element(two, llvm.Constant(I32, i)) for i in range(2)]
+    return build(context, [cast(context, half, F16, target.element) for half in halves], target)
+
+
+def _to_float8(context: Context, vector: llvm.Value, source: VectorType, target: VectorType) -> Any:
+    builder = context.builder
+    result: Any = None
+    for lane in range(0, source.lanes, 2):
+        if source.element == F16:
+            pair = float8.pair_of_halves(context, swizzle(context, vector, (lane, lane + 1)), target.element)
+        else:
+            low, high = (swizzle(context, vector, (lane + i,)) for i in range(2))
+            pair = float8.pair_of_floats(context, low, high, target.element)
+        wide = builder.zext(pair, llvm.IntType(8 * target.lanes)) if target.lanes > 2 else pair
+        result = wide if result is None else builder.or_(result, builder.shl(wide, llvm.Constant(wide.type, 8 * lane)))
+    return builder.bitcast(result, llvm_type(target))
 
 
 def lanewise(context: Context, e: ir.Lanewise, operands: Sequence[llvm.Value]) -> Any:

@@ -161,5 +161,5 @@ def _numpy_value(value: np.generic, span: Span) -> Value:
     except (TypeError, ValueError):
         return Static(value)
     assert isinstance(type, ScalarType)
-    number = float(value) if type.is_float else value.item()
+    number = float(value) if type.is_float or type.is_float8 else value.item()
     return Runtime(ir.Const(number, type, span))

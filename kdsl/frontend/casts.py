@@ -48,7 +48,7 @@ def cast_call(frame: Frame, type: ScalarType, node: ast.Call) -> Value:
     if isinstance(value, Static) and isinstance(value.object, str):
         hint = NUMBERS.get(value.object.lower().lstrip("+-"), "write the number")
         return frame.error(arguments[0], f"{name}() takes numbers, and this is the string {value.object!r}", hint)
-    if not is_operand(frame, value, arguments[0], f"{name}()"):
+    if not is_operand(frame, value, arguments[0], f"{name}()", stored=True):
         return POISON
     if isinstance(value, Weak):
         try:

@@ -139,7 +139,9 @@ def _may_be_passed(type: Type) -> bool:
     """Whether a kernel may have a parameter of a type: a scalar, struct, array, a pointer but to tuples or arrays."""
     if isinstance(type, PointerType):
         return isinstance(type.element, ScalarType | VectorType) or _may_be_passed(type.element)
-    return isinstance(type, ScalarType | ArrayType | StructType)
+    if isinstance(type, ScalarType):
+        return not type.is_float8
+    return isinstance(type, ArrayType | StructType)
 
 
 def _refuse_parameter(frame: Frame, parameter: ast.arg, type: Type | None) -> None:
@@ -174,6 +176,8 @@ def _refuse_parameter(frame: Frame, parameter: ast.arg, type: Type | None) -> No
 def _instead(type: Type) -> str:
     if isinstance(type, VectorType):
         return f"pass its components, or a Ptr[{type}]"
+    if isinstance(type, ScalarType):
+        return "pass an f32, and convert it in the kernel"
     return "pass scalars, Ptr[T] or Array[T, ndim]"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 
+from kdsl.lang import float8
 from kdsl.lang.types import F32, F64, I32, Kind, ScalarType
 
 
@@ -31,6 +32,8 @@ def common(a: ScalarType, b: ScalarType) -> ScalarType | None:
 def _common_numbers(a: ScalarType, b: ScalarType) -> ScalarType | None:
     if a == b:
         return a
+    if a.is_float8 or b.is_float8:
+        return None
     if a.is_float and b.is_float:
         # f16 and bf16 are as wide as each other, and neither holds the other's values.
         return None if a.bits == b.bits else max(a, b, key=lambda t: t.bits)
@@ -53,6 +56,8 @@ def converts(source: ScalarType, to: ScalarType) -> bool:
     """Whether a value is converted without a cast where it is stored, passed or returned."""
     if source == to:
         return True
+    if source.is_float8 or to.is_float8:
+        return False
     if source.kind is Kind.BOOL:
         return to.is_int
     if to.kind is Kind.BOOL:
@@ -74,6 +79,8 @@ def fitted(value: int | float, type: ScalarType) -> int | float:
         return int(value)
     if type.is_float:
         return rounded(value, type)
+    if type.is_float8 and float8.fits(float(value), type):
+        return float8.saturated(float(value), type)
     raise DoesNotFit
 
 
@@ -106,6 +113,8 @@ def cast_constant(value: bool | int | float, type: ScalarType) -> bool | int | f
         return bool(value != 0)
     if type.is_float:
         return rounded(value, type)
+    if type.is_float8:
+        return float8.saturated(float(value), type)
     if isinstance(value, float):
         if math.isnan(value):
             return 0

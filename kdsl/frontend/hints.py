@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kdsl.lang.float8 import FORMATS
 from kdsl.lang.types import ScalarType, boolean
 
 
@@ -17,6 +18,9 @@ def misfit(value: int | float, type: ScalarType) -> tuple[str, str | None]:
             f"{shown} does not fit {type}",
             "the largest f32 is about 3.4e38; use f64" if type.bits == 32 else None,
         )
+    if type.is_float8:
+        largest = f"{FORMATS[type.name].largest:.0f}"
+        return f"{shown} does not fit {type}", f"the largest {type} is {largest}; {type}({value}) gives it"
     hint = f"write {type}({value}) to keep the low bits" if abs(value) < 1 << 64 else None
     if type.bits < 64 and 1 << 31 <= abs(value) < 1 << 63:
         hint = f"write i64({value}), or {type}({value}) to keep the low bits"
@@ -27,7 +31,7 @@ def public_names() -> list[str]:
     """What a kernel's file can import from kdsl for use in it."""
     import kdsl  # only for its table of names: the package itself imports nothing
 
-    return [name for name, home in kdsl._HOME.items() if home.startswith("kdsl.lang")]
+    return [name for name, home in kdsl._HOME.items() if home.startswith(("kdsl.lang", "kdsl.variables"))]
 
 
 def similar(name: str, known: list[str]) -> str | None:

@@ -34,6 +34,8 @@ def cast(expr: ir.Expr, type: ScalarType, span: Span, *, checked: bool = False) 
             return ir.Const(convert.cast_constant(expr.value, type), type, span)
         except convert.DoesNotFit:
             pass
+    if isinstance(expr.type, ScalarType) and expr.type.is_float8 and not type.is_float:
+        expr = ir.Cast(expr, F32, span)
     return ir.Cast(expr, type, span, checked)
 
 

@@ -140,9 +140,15 @@ def _weak_binary(
     return POISON if first is None else binary(frame, op, Runtime(first), right, node, operands)
 
 
-def is_operand(frame: Frame, value: Value, node: ast.expr, what: str) -> bool:
-    """Whether a value is a scalar; what is not is reported."""
-    if is_weak_value(value) or scalar_type(value) is not None:
+def is_operand(frame: Frame, value: Value, node: ast.expr, what: str, *, stored: bool = False) -> bool:
+    """Whether a value is a scalar; what is not is reported. ``stored``: 8-bit floats are taken, too."""
+    scalar = scalar_type(value)
+    if scalar is not None and scalar.is_float8 and not stored:
+        frame.error(
+            node, f"{what} does not take {scalar}, which is only stored", f"convert it: f32({frame.text(node)})"
+        )
+        return False
+    if is_weak_value(value) or scalar is not None:
         return True
     if isinstance(value, Static):
         hint = (

@@ -200,6 +200,8 @@ def _conversion(type: ScalarType | PointerType, specification: str) -> tuple[str
         if specification:
             raise NoFormat(f"vprintf has no format `{specification}` for a pointer")
         return "%p", None
+    if type.is_float8:
+        raise NoFormat(f"print() does not take {type}, which is only stored: convert it with f32(...)")
     if type.kind is Kind.BOOL and not specification:
         return "%s", None
     found = SPECIFICATION.fullmatch(specification)

@@ -89,7 +89,7 @@ def misfit(type: Type, ptx: str, wider: bool) -> str | None:
     if is_bool:
         return what
     has = register_bits(type)
-    is_float = isinstance(type, ScalarType) and type.is_float
+    is_float = isinstance(type, ScalarType) and (type.is_float or type.is_float8)
     if kind not in ("int", "bits"):
         return None if str(type) == kind else what
     fits = has >= bits if wider and not is_float else has == max(bits, 16)

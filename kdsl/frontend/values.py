@@ -167,7 +167,7 @@ def join(a: Lattice, b: Lattice) -> Lattice | None:
 
 def weak_meets(weak: WeakType, scalar: ScalarType) -> bool:
     """Whether a literal may take this type: an int any number's, a float a float's."""
-    return scalar.is_float or (scalar.is_int and not weak.is_float)
+    return scalar.is_float or scalar.is_float8 or (scalar.is_int and not weak.is_float)
 
 
 def is_weak(type: Lattice) -> bool:

@@ -26,7 +26,7 @@ from kdsl.frontend.values import (
 )
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp, UnaryOp
-from kdsl.lang.types import F32, F64, ScalarType, VectorType
+from kdsl.lang.types import F16, F32, F64, ScalarType, VectorType
 
 Operands = tuple[ast.expr, ...]
 NAMES = "xyzw"
@@ -56,8 +56,10 @@ def construct(frame: Frame, type: VectorType, node: ast.Call) -> Value:
     if len(values) == 1 and (source := vector_type(values[0])) is not None:
         return _converted(frame, type, source, values[0], node)
     parts: list[ir.Expr] = []
+    # 8-bit floats are made two at a time, of scalars that are of one type.
+    together = _one_type(values) if type.element.is_float8 else None
     for value, place in zip(values, node.args, strict=True):
-        components = _components(frame, value, type.element, place, name)
+        components = _components(frame, value, together or type.element, place, name)
         if components is None:
             return POISON
         parts += components
@@ -68,7 +70,17 @@ def construct(frame: Frame, type: VectorType, node: ast.Call) -> Value:
         given = f"{len(parts)} component{'s' if len(parts) != 1 else ''}"
         letters = ", ".join("abcd"[: type.lanes])
         return frame.error(node, f"{name}() has {type.lanes} components, and this gives {given}", f"{name}({letters})")
+    if together is not None:
+        wide = VectorType(together, type.lanes)
+        made = ir.VectorExpr(tuple(parts), wide, frame.span(node))
+        return Runtime(ir.VectorCast(made, type, frame.span(node)))
     return Runtime(ir.VectorExpr(tuple(parts), type, frame.span(node)))
+
+
+def _one_type(values: list[Value]) -> ScalarType | None:
+    """f16 or f32, if that is the type of all scalars."""
+    types = {scalar_type(value) for value in values}
+    return types.pop() if types in ({F16}, {F32}) else None
 
 
 def _converted(frame: Frame, type: VectorType, source: VectorType, value: Value, node: ast.Call) -> Value:
@@ -175,6 +187,8 @@ def binary(
     place = node.value if isinstance(node, ast.AugAssign) else node
     type = vector_type(left) or vector_type(right)
     assert type is not None
+    if type.element.is_float8:
+        return _only_stored(frame, type, node, f"`{op.value}`")
     if op not in (FLOAT if type.element.is_float else INT):
         return _refuse(frame, op, type, place, operands)
     span = frame.span(node)
@@ -182,6 +196,12 @@ def binary(
     if None in exprs:
         return POISON
     return Runtime(ir.Lanewise(op, tuple(e for e in exprs if e is not None), type, span))
+
+
+def _only_stored(frame: Frame, type: VectorType, node: ast.expr | ast.stmt, what: str) -> Value:
+    place = node.value if isinstance(node, ast.AugAssign) else node
+    hint = f"convert it: {VectorType(F32, type.lanes)}(...)"
+    return frame.error(place, f"{what} does not take {type}, which is only stored", hint)
 
 
 def _refuse(frame: Frame, op: BinaryOp, type: VectorType, place: ast.expr | ast.stmt, operands: Operands) -> Value:
@@ -236,6 +256,8 @@ def splat(frame: Frame, scalar: ir.Expr, type: VectorType, node: ast.expr) -> ir
 
 def unary(frame: Frame, op: UnaryOp, value: Runtime, type: VectorType, node: ast.expr) -> Value:
     """``-v``, ``~v``, and abs, round, floor and ceil."""
+    if type.element.is_float8:
+        return _only_stored(frame, type, node, f"`{op.value}`")
     if op is UnaryOp.INVERT and type.element.is_float:
         return frame.error(node, f"`~` is no operator of {type}", "take the bits of each component: bitcast(v.x, u32)")
     if op in ROUNDING and not type.element.is_float:
@@ -246,6 +268,8 @@ def unary(frame: Frame, op: UnaryOp, value: Runtime, type: VectorType, node: ast
 def fused(frame: Frame, given: list[tuple[Value, ast.expr]], node: ast.Call) -> Value:
     """``fma(a, b, c)`` of vectors and scalars for all lanes."""
     type = next(t for value, _ in given if (t := vector_type(value)) is not None)
+    if type.element.is_float8:
+        return _only_stored(frame, type, node, "fma()")
     if not type.element.is_float:
         return frame.error(node, f"fma() takes floats, and this is {type}", "write a * b + c")
     exprs = [_operand(frame, value, type, place, "fma()") for value, place in given]

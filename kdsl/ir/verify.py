@@ -310,6 +310,6 @@ def _holds(value: Any, type: Type) -> bool:
         return False
     if type.kind is Kind.BOOL:
         return isinstance(value, bool)
-    if type.is_float:
+    if type.is_float or type.is_float8:
         return isinstance(value, float)
     return isinstance(value, int) and not isinstance(value, bool) and type.minimum <= value <= type.maximum

@@ -18,6 +18,8 @@ import numpy as np
 from kdsl.lang.struct_type import StructType
 
 T = TypeVar("T")
+ML_DTYPES = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
+"""What ml_dtypes calls the types that NumPy lacks."""
 
 
 class Kind(Enum):
@@ -27,6 +29,7 @@ class Kind(Enum):
     SIGNED = "signed"
     UNSIGNED = "unsigned"
     FLOAT = "float"
+    FLOAT8 = "float8"
 
 
 class Space(Enum):
@@ -63,6 +66,11 @@ class ScalarType:
         return self.kind is Kind.FLOAT
 
     @property
+    def is_float8(self) -> bool:
+        """Whether it is a float of 8 bits, which is stored and converted, and nothing else."""
+        return self.kind is Kind.FLOAT8
+
+    @property
     def is_int(self) -> bool:
         return self.kind in (Kind.SIGNED, Kind.UNSIGNED)
 
@@ -72,12 +80,12 @@ class ScalarType:
 
     @cached_property
     def numpy(self) -> np.dtype[Any]:
-        """The NumPy dtype with this layout (bf16 comes from ml_dtypes)."""
-        if self.name == "bf16":
-            import ml_dtypes  # start-up cost: only kernels with bf16 need it
+        """The NumPy dtype with this layout (those of bf16 and of 8-bit floats come from ml_dtypes)."""
+        if self.name in ML_DTYPES:
+            import ml_dtypes  # start-up cost: only kernels with these types need it
 
-            bfloat: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-            return bfloat
+            found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, ML_DTYPES[self.name]))
+            return found
         kind = {"bool": "?", "signed": "i", "unsigned": "u", "float": "f"}[self.kind.value]
         return np.dtype(kind if kind == "?" else f"{kind}{self.size}")
 
@@ -270,6 +278,8 @@ if TYPE_CHECKING:
     u64 = int
     f16 = float
     bf16 = float
+    f8e4m3 = float
+    f8e5m2 = float
     f32 = float
     f64 = float
 
@@ -299,6 +309,7 @@ else:
     u8, u16, u32, u64 = (ScalarType(f"u{b}", Kind.UNSIGNED, b) for b in (8, 16, 32, 64))
     f16, f32, f64 = (ScalarType(f"f{b}", Kind.FLOAT, b) for b in (16, 32, 64))
     bf16 = ScalarType("bf16", Kind.FLOAT, 16)
+    f8e4m3, f8e5m2 = (ScalarType(name, Kind.FLOAT8, 8) for name in ("f8e4m3", "f8e5m2"))
 
     class Ptr:
         """A raw pointer, indexed as in C: ``Ptr[f32]``."""
@@ -336,8 +347,9 @@ I8, I16, I32, I64 = (ScalarType(f"i{b}", Kind.SIGNED, b) for b in (8, 16, 32, 64
 U8, U16, U32, U64 = (ScalarType(f"u{b}", Kind.UNSIGNED, b) for b in (8, 16, 32, 64))
 F16, F32, F64 = (ScalarType(f"f{b}", Kind.FLOAT, b) for b in (16, 32, 64))
 BF16 = ScalarType("bf16", Kind.FLOAT, 16)
+F8E4M3, F8E5M2 = (ScalarType(name, Kind.FLOAT8, 8) for name in ("f8e4m3", "f8e5m2"))
 SCALARS: dict[str, ScalarType] = {
-    t.name: t for t in (boolean, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64)
+    t.name: t for t in (boolean, I8, I16, I32, I64, U8, U16, U32, U64, F8E4M3, F8E5M2, F16, BF16, F32, F64)
 }
 
 
@@ -360,8 +372,9 @@ def as_type(annotation: Any) -> Type:
     except TypeError:
         raise TypeError(f"{annotation!r} is not a type of the kernel language") from None
     for scalar in SCALARS.values():
-        if scalar.name != "bf16" and scalar.numpy == dtype:
+        if scalar.name not in ML_DTYPES and scalar.numpy == dtype:
             return scalar
-    if dtype.name == "bfloat16":
-        return BF16
+    for name, theirs in ML_DTYPES.items():
+        if dtype.name == theirs:
+            return SCALARS[name]
     raise TypeError(f"{annotation!r} is not a type of the kernel language")

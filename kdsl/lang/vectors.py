@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kdsl.lang.types import BF16, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, VectorType
+from kdsl.lang.types import BF16, F8E4M3, F8E5M2, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, VectorType
 
 if TYPE_CHECKING:
     # Why Any? A type checker would look for operators and swizzles in a class; and so it accepts `Ptr[f32x4]`, too.
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     u32x2: Any
     u32x4: Any
     u64x2: Any
+    f8e4m3x2: Any
+    f8e4m3x4: Any
+    f8e5m2x2: Any
+    f8e5m2x4: Any
     f16x2: Any
     f16x4: Any
     bf16x2: Any
@@ -40,6 +44,10 @@ else:
     u32x2 = VectorType(U32, 2)
     u32x4 = VectorType(U32, 4)
     u64x2 = VectorType(U64, 2)
+    f8e4m3x2 = VectorType(F8E4M3, 2)
+    f8e4m3x4 = VectorType(F8E4M3, 4)
+    f8e5m2x2 = VectorType(F8E5M2, 2)
+    f8e5m2x4 = VectorType(F8E5M2, 4)
     f16x2 = VectorType(F16, 2)
     f16x4 = VectorType(F16, 4)
     bf16x2 = VectorType(BF16, 2)

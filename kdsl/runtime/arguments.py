@@ -13,7 +13,7 @@ import numpy as np
 
 from kdsl.backend import Backend
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import I32, U64, ArrayType, PointerType, ScalarType, Type, VectorType
+from kdsl.lang.types import I32, ML_DTYPES, U64, ArrayType, PointerType, ScalarType, Type, VectorType
 from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, ExtentError
 from kdsl.runtime.interface import NotOnDeviceError, device_view
 from kdsl.runtime.memory import DeviceArray, contiguous_strides, is_masked
@@ -252,7 +252,9 @@ def _spelled(type_: ScalarType | StructType) -> str:
     if isinstance(type_, StructType):
         return dtype_name(type_)
     dtype = type_.numpy
-    return {"bfloat16": "ml_dtypes.bfloat16", "bool": "np.bool_"}.get(dtype.name, f"np.{dtype.name}")
+    if dtype.name in ML_DTYPES.values():
+        return f"ml_dtypes.{dtype.name}"
+    return "np.bool_" if dtype.name == "bool" else f"np.{dtype.name}"
 
 
 def _check_layout(parameter: Parameter, found: ArrayArgument) -> None:

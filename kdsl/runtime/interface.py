@@ -88,7 +88,7 @@ _TORCH: dict[str, ScalarType] = {
     "bool": SCALARS["bool"], "int8": SCALARS["i8"], "int16": SCALARS["i16"], "int32": SCALARS["i32"],
     "int64": SCALARS["i64"], "uint8": SCALARS["u8"], "uint16": SCALARS["u16"], "uint32": SCALARS["u32"],
     "uint64": SCALARS["u64"], "float16": SCALARS["f16"], "bfloat16": SCALARS["bf16"], "float32": SCALARS["f32"],
-    "float64": SCALARS["f64"],
+    "float64": SCALARS["f64"], "float8_e4m3fn": SCALARS["f8e4m3"], "float8_e5m2": SCALARS["f8e5m2"],
 }  # fmt: skip
 
 

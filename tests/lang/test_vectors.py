@@ -284,6 +284,7 @@ def test_pointers_to_vectors(device: str) -> None:
 
 def test_vector_names_are_types_of_the_language() -> None:
     names = [name for name in kdsl.__all__ if str(getattr(kdsl, name)) == name and "x" in name and name[0] in "iufb"]
+    names = [name for name in names if not name.startswith("f8")]
     assert sorted(names) == sorted(str(t) for t in [*INTS, *FLOATS])
     assert [(t.size, t.lanes) for t in (u8x4, f32x4, bf16x2)] == [(4, 4), (16, 4), (4, 2)]
 
