@@ -43,19 +43,72 @@ def check_indices(
     known: Sequence[Interval | None],
 ) -> None:
     """Each index is at least 0 and less than its axis' extent."""
-    name = _array_name(e.base)
-    for axis, ((index, index_type), interval) in enumerate(zip(indices, known, strict=True)):
-        if t.shape is not None and interval is not None and interval.within(Interval(0, t.shape[axis] - 1)):
-            continue
-        size = extent(context, base, t, axis)
-        wide, most = _word(context, index, index_type), context.builder.sext(size, I64) if size.type != I64 else size
-        text = f"index {{}} is outside of axis {axis} of {name}, whose extent is {{}}"
-        holds = context.builder.icmp_unsigned("<", wide, most)
-        _require(context, holds, _site(e.span, _letter(index_type) + "s", text, memory=True), (wide, most))
+    for axis, (index, interval) in enumerate(zip(indices, known, strict=True)):
+        check_axis(context, e, base, t, axis, index, interval)
+
+
+def check_axis(
+    context: Context,
+    e: ir.ElementAddress | ir.View,
+    base: llvm.Value,
+    t: ArrayType,
+    axis: int,
+    index: tuple[llvm.Value, ScalarType],
+    known: Interval | None,
+) -> None:
+    """One index is at least 0 and less than its axis' extent."""
+    if t.shape is not None and known is not None and known.within(Interval(0, t.shape[axis] - 1)):
+        return
+    size = extent(context, base, t, axis)
+    wide, most = _word(context, *index), _signed_word(context, size)
+    text = f"index {{}} is outside of axis {axis} of {_array_name(e.base)}, whose extent is {{}}"
+    holds = context.builder.icmp_unsigned("<", wide, most)
+    _require(context, holds, _site(e.span, _letter(index[1]) + "s", text, memory=True), (wide, most))
+
+
+def check_bound(
+    context: Context,
+    e: ir.View,
+    axis: int,
+    verb: str,
+    is_empty: llvm.Value,
+    holds: llvm.Value,
+    values: tuple[llvm.Value, llvm.Value],
+) -> None:
+    """A slice's start or stop, for which ``holds`` unless the slice has no elements."""
+    text = f"a slice {verb} at {{}}, outside of axis {axis} of {_array_name(e.base)}, whose extent is {{}}"
+    bound, size = (_signed_word(context, v) for v in values)
+    _require(context, context.builder.or_(is_empty, holds), _site(e.span, "ss", text, memory=True), (bound, size))
+
+
+def check_step(context: Context, e: ir.View, axis: int, holds: llvm.Value, step: llvm.Value, size: llvm.Value) -> None:
+    """A step that is known at run time only is at least 1."""
+    text = f"a slice of axis {axis} of {_array_name(e.base)} has step {{}}, which is not positive"
+    values = (_signed_word(context, step), _signed_word(context, size))
+    _require(context, holds, _site(e.span, "ss", text), values)
+
+
+def check_size(context: Context, e: ir.ArrayExpr, made: llvm.Value, size: llvm.Value) -> None:
+    """A new shape has as many elements as the array."""
+    holds = context.builder.icmp_unsigned("==", made, size)
+    text = "a shape of {} elements for an array of {}"
+    _require(
+        context,
+        holds,
+        _site(e.span, "ss", text, memory=True),
+        (_signed_word(context, made), _signed_word(context, size)),
+    )
+
+
+def _signed_word(context: Context, value: llvm.Value) -> llvm.Value:
+    return value if value.type == I64 else context.builder.sext(value, I64)
 
 
 def _array_name(array: ir.Expr) -> str:
     match array:
+        case ir.View(base=base):
+            name = _array_name(base)
+            return f"a part of {name}" if name.startswith("`") else name
         case ir.SharedArray(name=name) | ir.LocalArray(name=name) | ir.ConstantArray(name=name):
             return f"`{name}`"
         case ir.ModuleVariable(name=name):

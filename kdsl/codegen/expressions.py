@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from llvmlite import ir as llvm
 
-from kdsl.codegen import arithmetic, checks, libdevice, memory, structs, vectors
+from kdsl.codegen import arithmetic, checks, libdevice, memory, structs, vectors, views
 from kdsl.codegen.atomics import atomic_load, emit_atomic
 from kdsl.codegen.caching import cached_load
 from kdsl.codegen.context import Context
@@ -95,6 +95,15 @@ class Expressions:
             case ir.Extent():
                 assert isinstance(e.array.type, ArrayType)
                 return self._at(e, memory.extent, self.context, self.value(e.array), e.array.type, e.axis)
+            case ir.Stride():
+                assert isinstance(e.array.type, ArrayType)
+                return self._at(e, memory.stride, self.context, self.value(e.array), e.array.type, e.axis)
+            case ir.View():
+                return self._view(e)
+            case ir.ArrayExpr():
+                data, words = self.value(e.data), [self.value(x) for x in (*e.extents, *e.strides)]
+                size = self.value(e.size) if e.size is not None and self.context.options.debug else None
+                return self._at(e, views.whole, self.context, e, data, words, size)
             case ir.SharedArray() | ir.LocalArray():
                 return self._array(e)
             case ir.ConstantArray():
@@ -275,6 +284,25 @@ class Expressions:
             checks.check_indices(self.context, e, base, t, indices, [self.ranges.interval(i) for i in e.indices])
         return self._at(e, memory.element_address, self.context, base, t, indices)
 
+    def _view(self, e: ir.View) -> Any:
+        base = self.value(e.base)
+
+        def bound(part: ir.Expr | None, evaluate: Callable[[ir.Expr], Any]) -> views.Bound | None:
+            return None if part is None else (evaluate(part), _scalar(part.type))
+
+        # What wraps in a bound makes an empty axis, which may be asked for its length: it is no index.
+        axes = [
+            views.Axis(
+                bound(start, self.value if kept else self.index),
+                bound(stop, self.value),
+                bound(step, self.value),
+                kept,
+                views.constant_of(step),
+            )
+            for start, stop, step, kept in zip(e.starts, e.stops, e.steps, e.kept, strict=True)
+        ]
+        return self._at(e, views.view, self.context, e, base, axes)
+
     def _array(self, e: ir.SharedArray | ir.LocalArray) -> Any:
         if e.uid not in self.arrays:
             assert e.type.shape is not None
@@ -350,7 +378,7 @@ def is_simple(e: ir.Expr) -> bool:
             return e.intrinsic.register
         case ir.Binary() | ir.Unary() | ir.Compare() | ir.Logical() | ir.Conditional() | ir.Cast() | ir.Extent():
             return all(is_simple(o) for o in operands(e))
-        case ir.TupleElement() | ir.Bitcast() | ir.Swizzle() | ir.VectorExpr() | ir.WithLane():
+        case ir.TupleElement() | ir.Stride() | ir.Bitcast() | ir.Swizzle() | ir.VectorExpr() | ir.WithLane():
             return all(is_simple(o) for o in operands(e))
         case ir.StructExpr() | ir.FieldValue() | ir.WithField():
             return all(is_simple(o) for o in operands(e))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -40,7 +41,7 @@ def store(context: Context, value: llvm.Value, address: llvm.Value, t: Type) -> 
 
 def data_pointer(context: Context, base: llvm.Value, t: PointerType | ArrayType) -> llvm.Value:
     """The address of the first element of a pointer or an array."""
-    if isinstance(t, ArrayType) and t.shape is None:
+    if isinstance(t, ArrayType) and (t.shape is None or t.strided):
         return context.builder.extract_value(base, 0)
     return base
 
@@ -50,6 +51,20 @@ def extent(context: Context, array: llvm.Value, t: ArrayType, axis: int) -> llvm
     if t.shape is not None:
         return constant(t.index or types.I32, t.shape[axis])
     return context.builder.extract_value(array, 1 + axis)
+
+
+def stride(context: Context, array: llvm.Value, t: ArrayType, axis: int) -> Any:
+    """How many elements apart neighbours along an axis are, in the array's index type."""
+    if t.strided:
+        return context.builder.extract_value(array, 1 + (t.ndim if t.shape is None else 0) + axis)
+    index = t.index or types.I32
+    if t.shape is not None:
+        return constant(index, prod(t.shape[axis + 1 :]))
+    result: Any = constant(index, 1)
+    for later in range(axis + 1, t.ndim):
+        size = extent(context, array, t, later)
+        result = size if later == axis + 1 else context.builder.mul(result, size, flags=("nsw",))
+    return result
 
 
 def element_address(
@@ -62,7 +77,7 @@ def element_address(
     builder = context.builder
     if isinstance(t, PointerType) or (t.ndim == 1 and not t.strided):
         (offset, index_type) = indices[0]
-        wide = _extend(builder, offset, index_type, 32 if t.space in _SHORT else 64)
+        wide = extended(builder, offset, index_type, 32 if t.space in _SHORT else 64)
     else:
         wide = _array_offset(context, base, t, indices)
     return builder.gep(data_pointer(context, base, t), [wide], source_etype=memory_type(t.element))
@@ -82,7 +97,7 @@ def _array_offset(
     """The offset in elements, in 32 bits where the extents are and no index is wider, extended to the address."""
     builder = context.builder
     bits = max(t.index.bits if t.index is not None else 32, *(i.bits for _, i in indices))
-    numbers = [_extend(builder, value, index_type, bits) for value, index_type in indices]
+    numbers = [extended(builder, value, index_type, bits) for value, index_type in indices]
     integer = I64 if bits == 64 else I32
 
     def word(position: int) -> llvm.Value:
@@ -90,7 +105,8 @@ def _array_offset(
         return builder.sext(value, integer) if value.type != integer else value
 
     if t.strided:
-        terms = [builder.mul(n, word(1 + t.ndim + axis), flags=("nsw",)) for axis, n in enumerate(numbers)]
+        first = 1 + (t.ndim if t.shape is None else 0)
+        terms = [builder.mul(n, word(first + axis), flags=("nsw",)) for axis, n in enumerate(numbers)]
         offset = terms[0]
         for term in terms[1:]:
             offset = builder.add(offset, term, flags=("nsw",))
@@ -102,7 +118,7 @@ def _array_offset(
     return builder.sext(offset, I64) if bits < 64 and t.space not in _SHORT else offset
 
 
-def _extend(builder: llvm.IRBuilder, value: llvm.Value, t: ScalarType, bits: int) -> llvm.Value:
+def extended(builder: llvm.IRBuilder, value: llvm.Value, t: ScalarType, bits: int) -> llvm.Value:
     """An index in at least ``bits`` bits; wider ones stay, so that nothing out of bounds wraps into bounds."""
     if t.bits >= bits:
         return value

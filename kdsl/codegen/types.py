@@ -100,10 +100,11 @@ def llvm_type(t: Type) -> llvm.Type:
         case PointerType():
             return pointer(t.space)
         case ArrayType():
-            if t.shape is not None:
+            words = (t.ndim if t.shape is None else 0) + (t.ndim if t.strided else 0)
+            if not words:
                 return pointer(t.space)
             index = I32 if t.index is None else llvm_type(t.index)
-            return llvm.LiteralStructType([pointer(t.space), *[index] * (t.ndim * (2 if t.strided else 1))])
+            return llvm.LiteralStructType([pointer(t.space), *[index] * words])
         case TupleType():
             return llvm.LiteralStructType([llvm_type(element) for element in t.elements])
         case StructType():

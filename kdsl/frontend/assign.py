@@ -8,9 +8,10 @@ from dataclasses import replace
 from functools import partial
 
 from kdsl.frontend import convert, places, struct_methods, vectors
+from kdsl.frontend.copies import assign_part
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, converted
-from kdsl.frontend.memory import element_address, elements, written_address
+from kdsl.frontend.memory import address_at, elements, index_parts, written_address
 from kdsl.frontend.names import mangle
 from kdsl.frontend.operators import BINARY, BITWISE, binary
 from kdsl.frontend.structs import struct_type
@@ -35,9 +36,10 @@ from kdsl.frontend.values import (
     scalar_type,
     type_of,
 )
+from kdsl.frontend.views import is_view
 from kdsl.ir import nodes as ir
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import VOID, PointerType, ScalarType, VectorType, boolean
+from kdsl.lang.types import VOID, ArrayType, PointerType, ScalarType, TupleType, VectorType, boolean
 
 
 def assign(frame: Frame, node: ast.Assign) -> None:
@@ -166,13 +168,20 @@ def bind(frame: Frame, target: ast.Name, value: Value, place: ast.expr) -> ir.Ex
     if name in frame.declared:
         return converted(frame, value, frame.declared[name], place, f"`{name}`")
     got = type_of(value)
-    if got is None or (got != type and (not is_weak(got) or join(got, type) != type)):
+    if got is None or (got != type and (not may_widen(got) or join(got, type) != type)):
         if got is None:
             frame.runtime(value, place)
         else:
             conflict(frame, target, got, type, place)
         return None
     return converted(frame, value, type, place, f"`{name}`")  # type: ignore[arg-type]
+
+
+def may_widen(type: Lattice) -> bool:
+    """Whether a variable's type may be more than a value's: of literals, and arrays of which less is known."""
+    if isinstance(type, TupleType):
+        return is_weak(type) or all(map(may_widen, type.elements))
+    return is_weak(type) or isinstance(type, ArrayType)
 
 
 def _refuse_object(frame: Frame, target: ast.Name, value: Static, place: ast.expr) -> None:
@@ -249,7 +258,11 @@ def _store_element(frame: Frame, target: ast.Subscript, value: Value, place: ast
     if isinstance(base, Tuple) or (isinstance(base, Runtime) and elements(frame, base, target) is not None):
         frame.error(target, "the elements of a tuple cannot be assigned", "local.array(n, dtype) has elements that can")
         return
-    address = element_address(frame, base, target)
+    parts = index_parts(frame, target)
+    if isinstance(base, Runtime) and isinstance(base.type, ArrayType | PointerType) and is_view(base.type, parts):
+        assign_part(frame, base, target, parts, value, place, node)
+        return
+    address = address_at(frame, base, target, parts)
     if address is None or written_address(frame, address, target) is None:
         return
     expr = converted(frame, value, address.type.element, place, f"`{frame.text(target.value)}`")
@@ -298,7 +311,11 @@ def _augment_element(frame: Frame, target: ast.Subscript, base: Value, node: ast
     if isinstance(base, Tuple) or (isinstance(base, Runtime) and elements(frame, base, target) is not None):
         frame.error(target, "the elements of a tuple cannot be assigned", "local.array(n, dtype) has elements that can")
         return
-    address = element_address(frame, base, target)
+    parts = index_parts(frame, target)
+    if isinstance(base, Runtime) and isinstance(base.type, ArrayType | PointerType) and is_view(base.type, parts):
+        frame.error(target, "a part of an array has no such assignment", "loop over its elements")
+        return
+    address = address_at(frame, base, target, parts)
     value = frame.value(node.value)
     if address is None or written_address(frame, address, target) is None:
         return

@@ -7,7 +7,7 @@ import math
 from types import FunctionType, MethodType
 from typing import Any
 
-from kdsl.frontend import struct_methods, structs, vectors
+from kdsl.frontend import reshape, struct_methods, structs, vectors
 from kdsl.frontend.casts import cast_call, cast_type
 from kdsl.frontend.constructs import handler
 from kdsl.frontend.frame import Frame, NestedFunction
@@ -16,9 +16,9 @@ from kdsl.frontend.intrinsics import intrinsic_call
 from kdsl.frontend.struct_methods import BoundMethod
 from kdsl.frontend.structs import class_type, struct_type
 from kdsl.frontend.syntax import EXPRESSIONS
-from kdsl.frontend.values import POISON, Poison, Static, Value, describe, type_of
+from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, describe, type_of
 from kdsl.lang.intrinsic import Intrinsic
-from kdsl.lang.types import PointerType, VectorType
+from kdsl.lang.types import ArrayType, PointerType, VectorType
 
 UNSUPPORTED: dict[Any, str | None] = {
     map: "write a loop",
@@ -66,6 +66,10 @@ HOST_FUNCTIONS = {
 
 def call(frame: Frame, node: ast.Call) -> Value:
     """A call of anything."""
+    if isinstance(node.func, ast.Attribute) and node.func.attr in reshape.METHODS:
+        owner = frame.value(node.func.value)
+        if isinstance(owner, Runtime) and isinstance(owner.type, ArrayType):
+            return reshape.method(frame, owner, node.func.attr, node)
     callee = frame.value(node.func)
     if isinstance(callee, Poison):
         if not frame.quiet:

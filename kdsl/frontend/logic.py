@@ -23,12 +23,13 @@ from kdsl.frontend.values import (
     WeakUnknown,
     describe,
     is_bool,
+    join_arrays,
     scalar_type,
     weak_type,
     wider_weak,
 )
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import ScalarType, TupleType, VectorType, boolean
+from kdsl.lang.types import ArrayType, ScalarType, TupleType, VectorType, boolean
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +255,12 @@ def _choose_other(
             b = converted(frame, orelse, a.type, places[1], "the other arm")
     if a is None or b is None:
         return POISON
+    joined = join_arrays(a.type, b.type) if isinstance(a.type, ArrayType) and isinstance(b.type, ArrayType) else None
+    if joined is not None:
+        a = converted(frame, Runtime(a), joined, places[0], "the other arm")
+        b = converted(frame, Runtime(b), joined, places[1], "the other arm")
+        assert a is not None
+        assert b is not None
     if a.type != b.type:
         vector = next((t for t in (a.type, b.type) if isinstance(t, VectorType)), None)
         hint = f"convert one: {vector}(...)" if vector is not None else None

@@ -16,12 +16,13 @@ from kdsl.frontend.values import (
     WeakChoice,
     WeakUnknown,
     describe,
+    join_arrays,
     type_of,
     weak_meets,
     weak_type,
 )
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import F32, ScalarType, TupleType, Type, VectorType
+from kdsl.lang.types import F32, ArrayType, ScalarType, TupleType, Type, VectorType
 from kdsl.source import Span
 
 
@@ -88,12 +89,17 @@ def converted(frame: Frame, value: Value, type: Type, node: ast.expr, what: str)
     if expr is None or expr.type == type:
         return expr
     source = expr.type
+    if isinstance(source, ArrayType) and isinstance(type, ArrayType) and join_arrays(source, type) == type:
+        nothing = (None,) * type.ndim
+        return ir.View(expr, nothing, nothing, nothing, (True,) * type.ndim, type, expr.span)
     if isinstance(source, ScalarType) and isinstance(type, ScalarType):
         if convert.converts(source, type):
             return cast(expr, type, frame.span(node))
         frame.error(node, f"this is {source}, but {what} takes {type}", f"cast it: {type}({frame.text(node)})")
         return None
     hint = f"convert it: {type}({frame.text(node)})" if _makes_vector(source, type) else None
+    if isinstance(source, ArrayType) and source.element == type:
+        hint = f"write an element of it: {frame.text(node)}[{', '.join('ijkl'[: source.ndim])}]"
     if isinstance(source, VectorType) and isinstance(type, ScalarType):
         hint = f"take its components: {frame.text(node)}.x"
     frame.error(node, f"this is {describe(source)}, but {what} takes {describe(type)}", hint)

@@ -7,10 +7,12 @@ import enum
 from types import ModuleType
 from typing import Any, TypeVar
 
-from kdsl.frontend import struct_methods, vectors
+from kdsl.frontend import struct_methods, vectors, views
 from kdsl.frontend.captures import has_attributes
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
+from kdsl.frontend.memory_index import Part, checked_index
+from kdsl.frontend.memory_index import as_int as as_int
 from kdsl.frontend.values import (
     POISON,
     Poison,
@@ -34,7 +36,6 @@ from kdsl.lang.types import (
     ElementType,
     PointerType,
     Ptr,
-    ScalarType,
     Space,
     TupleType,
     VectorType,
@@ -49,7 +50,7 @@ def subscript(frame: Frame, node: ast.Subscript) -> Value:
     base = frame.value(node.value)
     match base:
         case Poison():
-            frame.value(node.slice) if not isinstance(node.slice, ast.Slice) else None
+            index_parts(frame, node)
             return POISON
         case _ if _is_tuple(base):
             return _tuple_element(frame, base, node)
@@ -66,7 +67,10 @@ def subscript(frame: Frame, node: ast.Subscript) -> Value:
             return frame.error(
                 node.value, f"{describe_object(object, frame.text(node.value))} cannot be indexed", _static_hint(object)
             )
-    address = element_address(frame, base, node)
+    parts = index_parts(frame, node)
+    if isinstance(base, Runtime) and isinstance(base.type, ArrayType | PointerType) and views.is_view(base.type, parts):
+        return views.view(frame, base, node, parts)
+    address = address_at(frame, base, node, parts)
     if address is None:
         return POISON
     return Runtime(ir.Load(address, address.type.element, frame.span(node)))
@@ -156,30 +160,42 @@ def _element(whole: ir.Expr, index: int, span: Span) -> Runtime:
     return Runtime(ir.TupleElement(whole, index, whole.type.elements[index], span))
 
 
-def as_int(frame: Frame, node: ast.expr) -> str:
-    """The hint for a float where an int is needed: `//` for a division, else a cast."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        return f"divide with //: {frame.text(node.left)} // {frame.text(node.right)}"
-    return f"cast it: i32({frame.text(node)})"
-
-
 def element_address(frame: Frame, base: Value, node: ast.Subscript) -> ir.ElementAddress | None:
     """The address of ``base[index]``, where base is a pointer or array; None (reported) if it is neither."""
-    written = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    slices = [part for part in written if isinstance(part, ast.Slice)]
-    for part in slices:
-        frame.error(part, "a kernel has no slices", "loop over the indices")
-    if slices:
+    return address_at(frame, base, node, index_parts(frame, node))
+
+
+def address_at(frame: Frame, base: Value, node: ast.Subscript, parts: tuple[Part, ...]) -> ir.ElementAddress | None:
+    """The address of the element at these indices; None (reported) if they are not those of one."""
+    wrong = [part for part in parts if part.value is None]
+    if wrong and not isinstance(base, Poison):
+        type = type_of(base)
+        hint = "a part of the row: write a[i, lo:hi] = b[lo:hi]" if isinstance(type, ArrayType) else None
+        frame.error(wrong[0].place, "only an array or a Ptr has slices", hint)
+    if wrong:
         return None
-    places: tuple[ast.expr, ...]
-    if isinstance(node.slice, ast.Tuple):
-        places = tuple(node.slice.elts)
-        values: tuple[Value, ...] = tuple(frame.value(e) for e in places)
-    else:
-        value = frame.value(node.slice)
-        values = elements(frame, value, node.slice) or (value,)
-        places = tuple(node.slice for _ in values)
-    return address_of(frame, base, node.value, values, places, node)
+    values = tuple(part.value for part in parts if part.value is not None)
+    return address_of(frame, base, node.value, values, tuple(part.place for part in parts), node)
+
+
+def index_parts(frame: Frame, node: ast.Subscript) -> tuple[Part, ...]:
+    """The indices and slices in the brackets, in order; a tuple that is a value counts as its elements."""
+    written = node.slice
+    if isinstance(written, ast.Tuple):
+        return tuple(_index_part(frame, place) for place in written.elts)
+    one = _index_part(frame, written)
+    values = elements(frame, one.value, written) if one.value is not None else None
+    return (one,) if not values else tuple(Part(written, value) for value in values)
+
+
+def _index_part(frame: Frame, place: ast.expr) -> Part:
+    match place:
+        case ast.Slice():
+            return Part(place, slice=place)
+        case ast.Constant(value=value) if value is ...:
+            return Part(place, is_ellipsis=True)
+        case _:
+            return Part(place, frame.value(place))
 
 
 def address_of(
@@ -207,7 +223,8 @@ def address_of(
         frame.error(node, f"`{name}` has {dimensions}, and this is {_count(len(values))}", f"write {name}[{spelled}]")
         return None
     indices = [
-        _index(frame, v, p, type, axis, base_node) for axis, (v, p) in enumerate(zip(values, places, strict=True))
+        checked_index(frame, v, p, type, axis, base_node)
+        for axis, (v, p) in enumerate(zip(values, places, strict=True))
     ]
     if None in indices:
         return None
@@ -237,35 +254,6 @@ def _kind(value: Value) -> str:
     return "a range" if isinstance(value, Range) else "this" if type is None else describe(type)
 
 
-def _index(
-    frame: Frame, value: Value, node: ast.expr, base: PointerType | ArrayType, axis: int, base_node: ast.expr
-) -> ir.Expr | None:
-    number = constant_int(value)
-    if number is not None and isinstance(base, ArrayType):
-        name = frame.text(base_node)
-        if number < 0:
-            end = f"{base.shape[axis]}" if base.shape else f"{name}.shape[{axis}]"
-            message = f"a negative index does not count from the end: `{name}` would be read before its start"
-            counted = f"{end} - {-number}"
-            frame.error(node, message, f"write {name}[{counted}]" if base.ndim == 1 else f"write {counted}")
-            return None
-        if base.shape is not None and number >= base.shape[axis]:
-            frame.error(
-                node, f"index {number} is out of range: `{name}` has extent {base.shape[axis]} along axis {axis}"
-            )
-            return None
-    if isinstance(value, Poison):
-        return None
-    expr = frame.runtime(value, node)
-    if expr is None:
-        return None
-    if isinstance(expr.type, ScalarType) and expr.type.is_int:
-        return expr
-    hint = as_int(frame, node) if isinstance(expr.type, ScalarType) else None
-    frame.error(node, f"an index is an int, and this is {describe(expr.type)}", hint)
-    return None
-
-
 def attribute(frame: Frame, node: ast.Attribute) -> Value:
     """``owner.name``: of an array its shape, size, ndim and dtype; of a Python object what it holds."""
     owner = frame.value(node.value)
@@ -280,9 +268,7 @@ def attribute(frame: Frame, node: ast.Attribute) -> Value:
         found = array_attribute(frame, owner.expr, type, node.attr, node)
         if found is not None:
             return found
-        return frame.error(
-            node, f"an array has no attribute `{node.attr}` in a kernel", "it has shape, size, ndim and dtype"
-        )
+        return frame.error(node, f"an array has no attribute `{node.attr}` in a kernel", _array_hint(node.attr))
     if isinstance(type, VectorType) and isinstance(owner, Runtime):
         return vectors.attribute(frame, owner, type, node)
     if isinstance(type, StructType) and isinstance(owner, Runtime):
@@ -300,6 +286,12 @@ def attribute(frame: Frame, node: ast.Attribute) -> Value:
     return frame.error(
         node, f"`{name}` is {describe(type) if type else 'no object'}, which has no attribute `{node.attr}`"
     )
+
+
+def _array_hint(name: str) -> str:
+    if name in ("append", "extend", "insert", "pop", "remove", "sort", "copy", "fill"):
+        return "its length is fixed; its elements can be assigned: a[i] = x, a[:] = b"
+    return "it has shape, size, ndim, dtype, T, reshape() and view()"
 
 
 def _is_enum_member(frame: Frame, node: ast.expr) -> bool:
@@ -342,6 +334,10 @@ def array_attribute(frame: Frame, array: ir.Expr, type: ArrayType, name: str, no
             return Static(type.element)
         case "size":
             return _size(frame, array, type, node)
+        case "T":
+            from kdsl.frontend.reshape import transposed  # it stands above this, and few kernels need it
+
+            return transposed(frame, array, type, node)
     return None
 
 

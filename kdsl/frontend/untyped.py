@@ -60,12 +60,15 @@ def _refused(frame: Frame, node: ast.AST) -> bool:
 
 
 def _allowed(node: ast.AST) -> Iterator[ast.AST]:
-    """Nodes that are part of the language where they stand: text to print, and `[a, b] = ...`, a tuple of targets."""
+    """Nodes that are part of the language where they stand: text to print, `[a, b] = ...`, and slices."""
     match node:
         case ast.Call() | ast.Assert():
             yield from (part for part in ast.walk(node) if isinstance(part, ast.JoinedStr))
         case ast.List(ctx=ast.Store()):
             yield node
+        case ast.Subscript(slice=index):
+            parts = index.elts if isinstance(index, ast.Tuple) else [index]
+            yield from (p for p in parts if isinstance(p, ast.Slice) or getattr(p, "value", None) is ...)
 
 
 def _own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:

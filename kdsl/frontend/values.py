@@ -158,11 +158,21 @@ def join(a: Lattice, b: Lattice) -> Lattice | None:
             return b if weak_meets(a, b) else None
         case ScalarType(), WeakType():
             return a if weak_meets(b, a) else None
+        case ArrayType(), ArrayType():
+            return join_arrays(a, b)
         case TupleType(), TupleType() if len(a.elements) == len(b.elements):
             joined = [join(x, y) for x, y in zip(a.elements, b.elements, strict=True)]
             return None if None in joined else TupleType(tuple(joined))  # type: ignore[arg-type]
         case _:
             return None
+
+
+def join_arrays(a: ArrayType, b: ArrayType) -> ArrayType | None:
+    """The type of arrays of both types: with extents and strides where either has them. Memory stays the same."""
+    if (a.element, a.ndim, a.space) != (b.element, b.ndim, b.space):
+        return None
+    shape = a.shape if a.shape == b.shape else None
+    return ArrayType(a.element, a.ndim, a.space, shape, a.index or b.index, a.strided or b.strided)
 
 
 def weak_meets(weak: WeakType, scalar: ScalarType) -> bool:
@@ -230,6 +240,8 @@ def describe(type: Lattice) -> str:
         case ArrayType(shape=tuple(shape)):
             extents = " x ".join(map(str, shape))
             return f"a {type.space.name.lower()} array of {extents} {type.element}"
+        case ArrayType(space=space) if space is not Space.GLOBAL:
+            return f"{type} in {space.name.lower()} memory"
         case PointerType(space=space) if space is not Space.GLOBAL:
             return f"{type} into {space.name.lower()} memory"
         case TupleType():

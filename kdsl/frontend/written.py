@@ -22,24 +22,44 @@ def written_parameters(
     """The uids of the parameters through which memory may be written."""
     pointers = {p.uid for p in parameters if _points(p.type)}
     found: set[int] = set()
+    origins: dict[int, set[int]] = {}
     if pointers:
         pending: list[Any] = list(body)
         while pending:
-            _visit(pending.pop(), pending, pointers, found, callees)
-    return frozenset(found)
+            _visit(pending.pop(), pending, found, origins, callees)
+    # What is written through a variable is written through what it is a part of.
+    spread = list(found)
+    while spread:
+        new = origins.get(spread.pop(), set()) - found
+        found |= new
+        spread += new
+    return frozenset(found & pointers)
 
 
 def _read_at(address: ir.Expr) -> list[ir.Expr]:
     """What is evaluated for an address that is only read at; the variable that it starts from is left out."""
     found: list[ir.Expr] = []
-    while isinstance(address, ir.ElementAddress | ir.Bitcast | ir.FieldAddress):
+    while isinstance(address, ir.ElementAddress | ir.Bitcast | ir.FieldAddress | ir.View):
         match address:
             case ir.ElementAddress(base, indices):
                 found += indices
                 address = base
+            case ir.View(base, starts, stops, steps):
+                found += [bound for bound in (*starts, *stops, *steps) if bound is not None]
+                address = base
             case ir.FieldAddress(inner) | ir.Bitcast(inner):
                 address = inner
     return found if isinstance(address, ir.Read) else [*found, address]
+
+
+def _origin(value: ir.Expr) -> ir.Local | None:
+    """The variable of which an array is a part, or the whole."""
+    is_part = isinstance(value, ir.View)
+    while isinstance(value, ir.View):
+        value = value.base
+    if not isinstance(value, ir.Read) or not (is_part or isinstance(value.type, ArrayType)):
+        return None
+    return value.local
 
 
 def _points(type: Type) -> bool:
@@ -51,30 +71,33 @@ def _points(type: Type) -> bool:
 
 
 def _visit(
-    node: Any, pending: list[Any], pointers: set[int], found: set[int], callees: Mapping[str, ir.Function]
+    node: Any,
+    pending: list[Any],
+    found: set[int],
+    origins: dict[int, set[int]],
+    callees: Mapping[str, ir.Function],
 ) -> None:
     match node:
         case ir.Load(address) | ir.Prefetch(address):
             pending += _read_at(address)
-        case ir.Extent(array=ir.Read()):
-            pass
+        case ir.Extent(array=array) | ir.Stride(array=array):
+            pending += _read_at(array)
+        case ir.Assign(local, value) | ir.AssignExpr(local, value) if (origin := _origin(value)) is not None:
+            origins.setdefault(local.uid, set()).add(origin.uid)
+            pending += _read_at(value)
         case ir.Call(function=name, arguments=arguments):
             callee = callees.get(name)
             for i, argument in enumerate(arguments):
                 reads_only = (
                     callee is not None and callee.written is not None and callee.parameters[i].uid not in callee.written
                 )
-                match argument:
-                    case ir.Read() if reads_only:
-                        pass
-                    case ir.ElementAddress(base=ir.Read(), indices=indices) if reads_only:
-                        pending += indices
-                    case _:
-                        pending.append(argument)
+                if reads_only:
+                    pending += _read_at(argument)
+                else:
+                    pending.append(argument)
         case ir.Read(local):
             # Any other use of the pointer: it may be written through.
-            if local.uid in pointers:
-                found.add(local.uid)
+            found.add(local.uid)
         case _:
             pending += _children(node)
 
@@ -92,7 +115,7 @@ def _flat(values: tuple[Any, ...]) -> Iterator[Any]:
     for value in values:
         if isinstance(value, tuple):
             yield from _flat(value)
-        else:
+        elif value is not None:
             yield value
 
 
@@ -119,7 +142,7 @@ NOT_CHILDREN = frozenset(
         "format",
         "message",
     }
-    | {"value_type", "index", "axis", "uid", "name"}
+    | {"value_type", "kept", "index", "axis", "uid", "name"}
     | {"template", "names", "variable", "volatile", "memory", "early"}
 )
 

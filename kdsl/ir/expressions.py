@@ -109,7 +109,7 @@ class Cast:
 class Bitcast:
     """The same bits as another scalar type of the same size, or a pointer with another element type or space.
 
-    A contiguous array gives the pointer to its first element.
+    An array gives the pointer to its first element.
     """
 
     operand: Expr
@@ -155,6 +155,49 @@ class Extent:
     axis: int
     type: ScalarType
     span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Stride:
+    """How many elements apart neighbours along an axis of an array are; type is the array's index type."""
+
+    array: Expr
+    axis: int
+    type: ScalarType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A part of an array, or of the memory at a pointer, as an array: ``base[starts:stops:steps]`` for each axis.
+
+    An axis that is not ``kept`` has an index as its start, and is none of the view's. A start or stop of None is the
+    base's end on that side; a step of None is 1. A step that is no constant and not positive gives an empty axis. With
+    all of them None the same elements get a less specific type.
+    """
+
+    base: Expr
+    starts: tuple[Expr | None, ...]
+    stops: tuple[Expr | None, ...]
+    steps: tuple[Expr | None, ...]
+    kept: tuple[bool, ...]
+    type: ArrayType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayExpr:
+    """An array of its parts: where it begins, its extents unless the type knows them, its strides if it is strided.
+
+    In a debug build the product of the extents is ``size``, if that is given.
+    """
+
+    data: Expr
+    extents: tuple[Expr, ...]
+    strides: tuple[Expr, ...]
+    type: ArrayType
+    span: Span
+    size: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,6 +435,9 @@ Expr = (
     | PointerDifference
     | Load
     | Extent
+    | Stride
+    | View
+    | ArrayExpr
     | SharedArray
     | DynamicShared
     | ConstantArray

@@ -17,6 +17,7 @@ from kdsl.ir.access import (
     Scope,
 )
 from kdsl.ir.expressions import (
+    ArrayExpr,
     AssignExpr,
     Atomic,
     Binary,
@@ -44,6 +45,7 @@ from kdsl.ir.expressions import (
     PointerDifference,
     Read,
     SharedArray,
+    Stride,
     StructExpr,
     Swizzle,
     TupleElement,
@@ -51,6 +53,7 @@ from kdsl.ir.expressions import (
     Unary,
     VectorCast,
     VectorExpr,
+    View,
     WithField,
     WithLane,
 )
@@ -85,6 +88,7 @@ from kdsl.source import Span
 __all__ = [
     "RELAXED",
     "Access",
+    "ArrayExpr",
     "Assert",
     "Assign",
     "AssignExpr",
@@ -135,6 +139,7 @@ __all__ = [
     "SharedArray",
     "Stmt",
     "Store",
+    "Stride",
     "StructExpr",
     "Swizzle",
     "TupleElement",
@@ -144,6 +149,7 @@ __all__ = [
     "Unrolled",
     "VectorCast",
     "VectorExpr",
+    "View",
     "While",
     "WithField",
     "WithLane",

@@ -156,6 +156,14 @@ class _Printer:
                 return self.memory(address)
             case ir.Extent(array, axis):
                 return f"{self.expr(array)}.shape[{axis}]"
+            case ir.Stride(array, axis):
+                return f"{self.expr(array)}.strides[{axis}]"
+            case ir.View():
+                return self.view(e)
+            case ir.ArrayExpr(data, extents, strides, type):
+                shape = list(map(self.expr, extents)) if type.shape is None else list(map(str, type.shape))
+                step = f", strides=({', '.join(map(self.expr, strides))})" if type.strided else ""
+                return f"array({self.expr(data)}, ({', '.join(shape)}){step})"
             case ir.SharedArray(_, _, type) | ir.LocalArray(_, _, type):
                 return f"{type.space.name.lower()}.array({type.shape}, {type.element})"
             case ir.ConstantArray(name):
@@ -195,6 +203,15 @@ class _Printer:
                 return f"atomic.{op.value}({taken}{_named(ordering)})"
             case _:
                 assert_never(e)
+
+    def view(self, e: ir.View) -> str:
+        """Each axis as a slice or an index."""
+        axes = []
+        for start, stop, step, kept in zip(e.starts, e.stops, e.steps, e.kept, strict=True):
+            first, last = ("" if part is None else self.expr(part) for part in (start, stop))
+            by = "" if step is None else f":{self.expr(step)}"
+            axes.append(f"{first}:{last}{by}" if kept else first)
+        return f"{self.operand(e.base)}[{', '.join(axes)}]"
 
     def lanewise(self, e: ir.Lanewise) -> str:
         operator = e.op.value if e.op is not None else "fma"

@@ -9,7 +9,7 @@ from typing import Any, assert_never
 
 from kdsl.ir import nodes as ir
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import I64, VOID, ArrayType, Kind, PointerType, ScalarType, Space, TupleType, Type, VectorType
+from kdsl.lang.types import I32, I64, VOID, ArrayType, Kind, PointerType, ScalarType, Space, TupleType, Type, VectorType
 from kdsl.source import InternalError
 
 LOAD_ORDERS = (ir.Order.RELAXED, ir.Order.ACQUIRE, ir.Order.SEQ_CST)
@@ -156,8 +156,10 @@ class _Verifier:
                 _require(type.space in (Space.GLOBAL, Space.CONSTANT) and type.shape is not None, e, "no such space")
             case ir.DynamicShared(offset, type):
                 _require(_is_int(offset.type) and type.space is Space.SHARED, e, "no offset into shared memory")
-            case ir.ElementAddress() | ir.Load() | ir.Extent() | ir.Atomic():
+            case ir.ElementAddress() | ir.Load() | ir.Extent() | ir.Stride() | ir.Atomic():
                 _verify_access(e)
+            case ir.View() | ir.ArrayExpr():
+                _verify_view(e)
             case ir.InlinePtx():
                 _verify_inline_ptx(e)
             case _:
@@ -190,8 +192,7 @@ def _verify_operation(e: ir.Binary | ir.Unary | ir.Compare | ir.Logical | ir.Cas
         case ir.Bitcast(operand, ScalarType() as type):
             _require(isinstance(operand.type, ScalarType) and operand.type.bits == type.bits, e, "sizes differ")
         case ir.Bitcast(operand):
-            is_contiguous = isinstance(operand.type, ArrayType) and not operand.type.strided
-            _require(is_contiguous or isinstance(operand.type, PointerType), e, "a pointer from no pointer")
+            _require(isinstance(operand.type, ArrayType | PointerType), e, "a pointer from no pointer")
 
 
 def _verify_struct(e: ir.StructExpr | ir.FieldValue | ir.WithField | ir.FieldAddress) -> None:
@@ -241,7 +242,28 @@ def _verify_vector(e: ir.VectorExpr | ir.Swizzle | ir.WithLane | ir.Lanewise | i
             _require(count == type.lanes, e, "not as many lanes")
 
 
-def _verify_access(e: ir.ElementAddress | ir.Load | ir.Extent | ir.Atomic) -> None:
+def _verify_view(e: ir.View | ir.ArrayExpr) -> None:
+    t = e.type
+    _require(t.shape is None or len(t.shape) == t.ndim, e, "another shape")
+    if isinstance(e, ir.ArrayExpr):
+        _require(_points_at(e.data, t.element), e, "no address of its elements")
+        _require(len(e.extents) == (t.ndim if t.shape is None else 0), e, "extents")
+        _require(len(e.strides) == (t.ndim if t.strided else 0), e, "strides")
+        _require(all(x.type == (t.index or I32) for x in (*e.extents, *e.strides)), e, "no index type")
+        return
+    base = e.base.type
+    _require(isinstance(base, PointerType | ArrayType), e, "a part of no memory")
+    assert isinstance(base, PointerType | ArrayType)
+    ndim = base.ndim if isinstance(base, ArrayType) else 1
+    _require(all(len(x) == ndim for x in (e.starts, e.stops, e.steps, e.kept)), e, "axes")
+    _require(sum(e.kept) == t.ndim, e, "other axes than kept")
+    _require((base.element, base.space) == (t.element, t.space), e, "other memory")
+    bounds = [b for b in (*e.starts, *e.stops, *e.steps) if b is not None]
+    _require(all(_is_int(b.type) for b in bounds), e, "bounds")
+    _require(all(s is not None for s, k in zip(e.starts, e.kept, strict=True) if not k), e, "no index")
+
+
+def _verify_access(e: ir.ElementAddress | ir.Load | ir.Extent | ir.Stride | ir.Atomic) -> None:
     match e:
         case ir.ElementAddress(base, indices, type):
             _require(isinstance(base.type, PointerType | ArrayType), e, "an element of no memory")
@@ -253,6 +275,8 @@ def _verify_access(e: ir.ElementAddress | ir.Load | ir.Extent | ir.Atomic) -> No
             _require(_is_access(access, LOAD_ORDERS, LOAD_CACHES), e, "no access of a load")
             _require(_points_at(address, type), e, "not its address's type")
         case ir.Extent(array, axis):
+            _require(isinstance(array.type, ArrayType) and axis < array.type.ndim, e, "no such axis")
+        case ir.Stride(array, axis):
             _require(isinstance(array.type, ArrayType) and axis < array.type.ndim, e, "no such axis")
         case ir.Atomic(op, address, operands, type):
             _require(_points_at(address, type), e, "not its address's type")

@@ -174,8 +174,8 @@ class PointerType:
 class ArrayType:
     """An array of 1 to 4 dimensions. ``shape`` is known for shared and local arrays, None for parameters.
 
-    ``index`` is the type of extents and strides (None: i32). A parameter's value is data pointer, extents, then
-    strides (counted in elements, not bytes) if ``strided``; with a known shape it is the data pointer alone.
+    ``index`` is the type of extents and strides (None: i32). A value is the data pointer, then the extents unless the
+    shape is known, then the strides (counted in elements, not bytes) if ``strided``.
     """
 
     element: ElementType
@@ -286,8 +286,16 @@ if TYPE_CHECKING:
     class Ptr(Generic[T]):
         """A raw pointer, indexed and moved as in C."""
 
+        @overload
         def __getitem__(self, index: int) -> T: ...
+        @overload
+        def __getitem__(self, index: slice) -> Array: ...
+        def __getitem__(self, index: Any) -> Any: ...
+        @overload
         def __setitem__(self, index: int, value: T) -> None: ...
+        @overload
+        def __setitem__(self, index: slice, value: Any) -> None: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
         def __add__(self, count: int) -> Ptr[T]: ...
         def __radd__(self, count: int) -> Ptr[T]: ...
         @overload

@@ -39,7 +39,7 @@ def test_indices():
         x[n / 2] = 1  # error: an index is an int, and this is f32 # hint: divide with //: n // 2
         x[0.5] = 1  # error: an index is an int, and this is f32
         x[0, 1] = 1  # error: `x` has 1 dimension, and this is 2 indices # hint: write x[i]
-        a[0] = 1  # error: `a` has 2 dimensions, and this is 1 index # hint: write a[i, j]
+        a[0] = 1  # error: `a[0]` is not one element, but a part of `a`
         v[-1] = 1  # error: a negative index does not count from the end: `v` would be read before its start
         #   # hint: write v[v.shape[0] - 1]
         a[0, -2]  # error: a negative index does not count from the end: `a` would be read before its start
@@ -48,10 +48,10 @@ def test_indices():
         n[0] = 1  # error: i32 cannot be indexed
         TABLE[0]  # error: `TABLE` (a NumPy array of the host) cannot be indexed
         #   # hint: pass it to the kernel as a parameter
-        a[0:1, 0]  # error: a kernel has no slices
+        a[0:1, 0, 0]  # error: `a` has 2 dimensions, and this is 3 indices
         x.shape  # error: `x` is a Ptr, which has no attribute `shape`
         #   # hint: pass the length as a parameter, or declare it as Array[T, ndim]
-        a.T  # error: an array has no attribute `T` in a kernel # hint: it has shape, size, ndim and dtype
+        a.mean  # error: an array has no attribute `mean` in a kernel
         n.real  # error: `n` is i32, which has no attribute `real`
         a.shape[2]  # error: index 2 is out of range: the tuple has 2 elements
         x.y = 1  # error: a kernel cannot set attributes
@@ -71,9 +71,10 @@ def test_shared_and_local_arrays():
         f[4, 0] = 1  # error: index 4 is out of range: `f` has extent 4 along axis 0
         f[0, -1] = 1  # error: a negative index does not count from the end: `f` would be read before its start
         #   # hint: write 4 - 1
-        f = shared.array((8, 4), f32)  # error: `f` is a shared array of 8 x 4 f32 here but a shared array of 4 x 4 f32
-        #   at line {-4} (`f = shared.array((4, 4), f32)`); a variable keeps one type
-        g = shared.array(12288, f32)  # error: the kernel's shared arrays take 49344 bytes with this one, and a block
+        h = shared.array((4, 4), f32)
+        h = shared.array((8, 4), f64)  # error: `h` is a shared array of 8 x 4 f64 here but a shared array of 4 x 4 f32
+        #   at line {-1} (`h = shared.array((4, 4), f32)`); a variable keeps one type
+        g = shared.array(12288, f32)  # error: the kernel's shared arrays take 49536 bytes with this one, and a block
         #   has 49152 # hint: use a smaller shape, or shared.dynamic(dtype), which may be as large as the device allows
 
     check_errors(k)

@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
-from kdsl import Array, Ptr, f16, f32, f64, i32, kernel, local, shared, u8
+from kdsl import Array, Ptr, constant, f16, f32, f64, i32, kernel, local, shared, u8, u32
 
 from ..harness import check_errors
 
 PAIR = (1, 5)
+CONSTANTS = np.ones(4, np.float32)
 EMPTY = ()
 
 
@@ -161,12 +162,15 @@ def test_counts_of_indices():
     @kernel
     def k(x: Ptr[f32], a: Array[f32, 2], v: Array[f32, 1]):
         t = local.array((4, 8), i32)
-        t[0] = 1  # error: `t` has 2 dimensions, and this is 1 index # hint: write t[i, j]
-        t[0][0] = 1  # error: `t` has 2 dimensions, and this is 1 index
+        t[0] = 1  # error: `t[0]` is not one element, but a part of `t`
+        #   # hint: write t[0, ...] = for all elements of it, or all 2 indices for one
+        t[0][0, 0] = 1  # error: `t[0]` has 1 dimension, and this is 2 indices
+        t[0][9] = 1  # error: index 9 is out of range: `t[0]` has extent 8 along axis 0
         t[0, 0, 0] = 1  # error: `t` has 2 dimensions, and this is 3 indices
         x[0, 1] = 1  # error: `x` has 1 dimension, and this is 2 indices # hint: write x[i]
         x[()] = 1  # error: `x` has 1 dimension, and this is 0 indices
-        a[0] = 1  # error: `a` has 2 dimensions, and this is 1 index # hint: write a[i, j]
+        a[0] = 1  # error: `a[0]` is not one element, but a part of `a`
+        a[0] += 1  # error: a part of an array has no such assignment # hint: loop over its elements
         a[0, 0, 0]  # error: `a` has 2 dimensions, and this is 3 indices
         v[0, 0]  # error: `v` has 1 dimension, and this is 2 indices # hint: write v[i]
         v[PAIR]  # error: `v` has 1 dimension, and this is 2 indices
@@ -210,12 +214,69 @@ def test_negative_indices():
 def test_slices():
     @kernel
     def k(x: Ptr[f32], a: Array[f32, 2], v: Array[f32, 1], n: i32):
-        x[:] = 1  # error: a kernel has no slices # hint: loop over the indices
-        x[0] = v[1:2]  # error: a kernel has no slices
-        x[0] = a[:, 0]  # error: a kernel has no slices
-        x[0] = a[0, ::2]  # error: a kernel has no slices
-        v[n:] += 1  # error: a kernel has no slices
-        x[:n, :] = 1  # error: a kernel has no slices
+        x[:] = 1  # error: `x` is a Ptr, whose end nobody knows # hint: say it: p[0:n]
+        x[0] = v[n:]  # error: this is Array[f32, 1], but `x` takes f32 # hint: write an element of it: v[n:][i]
+        x[0] = a[1:2]  # error: this is Array[f32, 2], but `x` takes f32 # hint: write an element of it: a[1:2][i, j]
+        x[0] = v[1:2]  # error: this is a global array of 1 f32, but `x` takes f32
+        v[n:] += 1  # error: a part of an array has no such assignment # hint: loop over its elements
+        x[:n, :] = 1  # error: `x` has 1 dimension, and this is 2 indices
+        a[:, :, :]  # error: `a` has 2 dimensions, and this is 3 indices
+        a[..., ...]  # error: an index has one `...` at most
+        a[-1:]  # error: a negative bound does not count from the end # hint: write a.shape[0] - 1
+        a[:, :-2]  # error: a negative bound does not count from the end # hint: write a.shape[1] - 2
+        a[1.5:]  # error: the bounds of a slice are ints, and this is f32 # hint: cast it: i32(1.5)
+        a[: n / 2]  # error: the bounds of a slice are ints, and this is f32 # hint: divide with //: n // 2
+        a[v:]  # error: the bounds of a slice are ints, and this is Array[f32, 1]
+        a[::0]  # error: a slice with step 0 never ends
+        a[None, 0]  # error: None is not a value that a kernel computes with
+        x[::-1]  # error: `x` is a Ptr, whose end nobody knows
+        x[:4:-1]  # error: `x` is a Ptr, whose end nobody knows # hint: say where to start
+        n[0:1]  # error: only an array or a Ptr has slices
+        f = shared.array((4, 8), f32)
+        f[5:]  # error: the slice leaves the array: `f` has extent 4 along axis 0
+        #   # hint: a kernel does not clamp the bounds of a slice
+        f[1, 2:9]  # error: the slice leaves the array: `f` has extent 8 along axis 1
+        f[4::-1]  # error: the slice leaves the array: `f` has extent 4 along axis 0
+        f[1:3][2, 0]  # error: index 2 is out of range: `f[1:3]` has extent 2 along axis 0
+        v + 1  # error: `+` takes numbers, and this is Array[f32, 1]
+
+    check_errors(k)
+
+
+def test_copies():
+    @kernel
+    def k(x: Ptr[f32], a: Array[f32, 2], d: Array[f64, 1], n: i32):
+        f = shared.array((4, 8), f32)
+        f[0, :] = f[:, 0]  # error: a shared array of 4 f32 is copied to a shared array of 8 f32
+        #   # hint: extents must be equal
+        f[0, :] = a  # error: this has 2 dimensions, and `f[0, :]` has 1
+        #   # hint: a part of each with the same dimensions
+        f[0, :] = d  # error: this is f64, but `f` takes f32 # hint: cast it: f32(d)
+        f[0, :] = x  # error: `x` is a Ptr, whose end nobody knows # hint: say it: x[0:n]
+        f[0, :] = (1, 2)  # error: this is tuple[i32, i32], but `f` takes f32
+        f[:] = 0.0
+        f[:] = None  # error: None is not a value that a kernel computes with
+        constant.array(CONSTANTS)[0:2] = 1.0  # error: a kernel cannot write constant memory
+
+    check_errors(k)
+
+
+def test_shapes():
+    @kernel
+    def k(a: Array[f32, 2], n: i32):
+        f = shared.array((4, 8), f32)
+        f.reshape(5, -1)  # error: an array of 32 elements has no shape (5, -1)
+        f.reshape(4, 4)  # error: an array of 32 elements has no shape (4, 4)
+        f.reshape(-1, -1)  # error: an extent is not negative, but one -1 stands for what is left
+        f.reshape(-2, 4)  # error: an extent is not negative, but one -1 stands for what is left
+        f.reshape(2.0)  # error: an extent is an int, and this is f32 # hint: cast it: i32(2.0)
+        f.reshape()  # error: reshape() takes 1 to 4 arguments, and this gives 0
+        f.T.reshape(32)  # error: the elements of a strided array do not lie side by side
+        #   # hint: copy it into an array that is contiguous
+        a[:, 0].view(u32)  # error: the elements of a strided array do not lie side by side
+        f.view(3)  # error: view() takes a scalar or vector type # hint: such as a.view(f32x4)
+        f[0, :3].view(f64)  # error: elements of f64 do not fill 3 f32
+        f.reshape  # error: an array has no attribute `reshape` in a kernel
 
     check_errors(k)
 
@@ -254,13 +315,13 @@ def test_what_is_stored():
 def test_attributes_of_arrays():
     @kernel
     def k(a: Array[f32, 2]):
-        a.T  # error: an array has no attribute `T` in a kernel # hint: it has shape, size, ndim and dtype
         a.sum()  # error: an array has no attribute `sum` in a kernel
+        #   # hint: it has shape, size, ndim, dtype, T, reshape() and view()
         a.astype(f32)  # error: an array has no attribute `astype` in a kernel
-        a.reshape(4)  # error: an array has no attribute `reshape` in a kernel
         a.strides  # error: an array has no attribute `strides` in a kernel
         a.data  # error: an array has no attribute `data` in a kernel
         a.fill(0)  # error: an array has no attribute `fill` in a kernel
+        #   # hint: its length is fixed; its elements can be assigned: a[i] = x, a[:] = b
         a.ndim.x  # error: `a.ndim` is an int literal (i32), which has no attribute `x`
         a.dtype  # error: the type `a.dtype` is not a value that a kernel computes with
         a.size()  # error: `a.size` is i32, not a function

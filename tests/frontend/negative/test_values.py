@@ -102,8 +102,8 @@ def test_ellipsis():
     @kernel
     def k(x: Ptr[f32], y: Ptr[i32], a: Array[f32, 2]):
         x[0] = ...  # error: `...` is no value in a kernel
-        x[1] = y[...]  # error: `...` is no value in a kernel
-        x[2] = a[..., 0]  # error: `...` is no value in a kernel
+        x[1] = y[...]  # error: `y` is a Ptr, whose end nobody knows # hint: say it: p[0:n]
+        x[2] = a[..., 0]  # error: this is Array[f32, 1], but `x` takes f32 # hint: write an element of it: a[..., 0][i]
         x[3] = not ...  # error: `...` is no value in a kernel
         x[4] = Ellipsis  # error: `Ellipsis` (an ellipsis of the host) is not a value that a kernel computes with
 
