@@ -30,7 +30,8 @@ def test_uses():
     @kernel
     def k(x: Ptr[f32]):
         counter[1] = 2  # error: index 1 is out of range: `counter` has extent 1 along axis 0
-        x[0] = square[0]  # error: this is a global array of 2 f32, but `x` takes f32 # hint: write an element of it: square[0][i]
+        x[0] = square[0]  # error: this is a global array of 2 f32, but `x` takes f32
+        #   # hint: write an element of it: square[0][i]
         gains[0] = 1  # error: a kernel cannot write constant memory
         counter[0] = square[0, 1]  # error: this is f32, but `counter` takes u32
 
