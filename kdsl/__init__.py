@@ -109,7 +109,7 @@ if TYPE_CHECKING:
     from kdsl.lang.math import brev, byte_perm, clz, fast, ffs, fma, hadd, mul24, mul_hi, popc, rhadd, rsqrt, sad
     from kdsl.lang.memory import load, local, prefetch, shared, store
     from kdsl.lang.special import brkpt, clock, clock64, globaltimer, nanosleep, sm_id, trap
-    from kdsl.lang.static import static_assert, static_range, unroll
+    from kdsl.lang.static import static_assert, static_range, type_of, unroll
     from kdsl.lang.struct import struct
     from kdsl.lang.synchronization import (
         FULL_MASK,
@@ -215,7 +215,7 @@ _MODULES = {
     "kdsl.lang.special": "brkpt clock clock64 globaltimer nanosleep sm_id trap",
     "kdsl.lang.memory": "shared local load store prefetch",
     "kdsl.lang.inline": "asm",
-    "kdsl.lang.static": "static_assert static_range unroll",
+    "kdsl.lang.static": "static_assert static_range type_of unroll",
     "kdsl.lang.struct": "struct",
     "kdsl.lang.casts": "bitcast",
     "kdsl.lang.math": "fast fma rsqrt brev byte_perm clz ffs hadd mul24 mul_hi popc rhadd sad",
@@ -407,6 +407,7 @@ __all__ = [
     "thread_idx",
     "to_device",
     "trap",
+    "type_of",
     "u8",
     "u8x4",
     "u16",

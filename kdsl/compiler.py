@@ -15,8 +15,9 @@ from kdsl.backend import Backend, DeviceError
 from kdsl.compilation import Compilation, run_pipeline
 from kdsl.devices import DeviceChoiceError, Devices, InvalidChoice
 from kdsl.ir.options import Options
-from kdsl.lang.types import ConstexprType, Type
+from kdsl.lang.types import ConstexprType, GenericType, Type
 from kdsl.parameters import by_name, defaults_of, filling, from_signature, types_of
+from kdsl.runtime.calls import Call, call_of, guards_of
 from kdsl.runtime.errors import ArgumentError, ExtentError, LaunchConfigError
 from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_configured
 from kdsl.runtime.variables import attach
@@ -78,8 +79,8 @@ class Specialization:
     compilation: Compilation
     backend: Backend
     launcher: Launcher
-    passed: tuple[str, ...]
-    """The parameters that a launch passes: all but the constants."""
+    types: tuple[Type, ...]
+    """Of all parameters, constants included."""
 
     def is_current(self) -> bool:
         """Whether it is for the current device, and every captured name is bound to the object it was compiled with."""
@@ -105,33 +106,39 @@ class ConfiguredKernel(Generic[P]):
             raise error.with_traceback(None) from error.__cause__
 
     def _specialize_and_run(self, *arguments: Any, **keywords: Any) -> None:
-        """What a call does at first, and again when the device or a captured name has changed."""
+        """What a call does at first, and again when the device, a captured name or a type has changed."""
         kernel = self.kernel
+        if not kernel.is_annotated:
+            filling(self._run_open, kernel.defaults)(*arguments, **keywords)
+            return
         filling(self._run_filled, kernel.defaults)(*arguments, **keywords)
-        # Only a kernel with annotations may skip this next time: another's types depend on the arguments.
-        if kernel.is_annotated:
-            launcher = kernel.specialize(arguments, keywords).launcher
-            run = launcher.bind(self.config, otherwise=self._specialize_and_run, wider=self._run_wide)
-            self._run = filling(run, kernel.defaults)
-            kernel.remember(self.config, self._run)
+        launcher = kernel.specialize(arguments, keywords).launcher
+        self._keep(launcher.bind(self.config, otherwise=self._specialize_and_run, wider=self._run_wide))
+
+    def _keep(self, run: Callable[..., None]) -> None:
+        """Let the next call take a launcher's fast way at once."""
+        self._run = filling(run, self.kernel.defaults)
+        self.kernel.remember(self.config, self._run)
 
     def _run_filled(self, *arguments: Any, **keywords: Any) -> None:
         """A launch with all arguments."""
-        kernel = self.kernel
-        if kernel.is_annotated:
-            launcher = kernel.specialize(arguments, keywords).launcher
-            launcher.bind(self.config, wider=self._run_wide)(*arguments, **keywords)
-            return
-        given = by_name(kernel.name, kernel.parameters, arguments, keywords)
-        try:
-            self._run_given(given, wide=False)
-        except ExtentError:
-            self._run_given(given, wide=True)
+        launcher = self.kernel.specialize(arguments, keywords).launcher
+        launcher.bind(self.config, wider=self._run_wide)(*arguments, **keywords)
 
-    def _run_given(self, given: Mapping[str, Any], *, wide: bool) -> None:
-        """A launch of a kernel whose types depend on the arguments; constants among them are not passed."""
-        found = self.kernel.specialize((), given, wide=wide)
-        found.launcher.bind(self.config)(*(given[name] for name in found.passed))
+    def _run_open(self, *arguments: Any, **keywords: Any) -> None:
+        """A launch of a kernel whose types depend on the arguments."""
+        kernel = self.kernel
+        given = by_name(kernel.name, kernel.parameters, arguments, keywords)
+        values = tuple(given[name] for name, _ in kernel.parameters)
+        found = kernel.specialize((), given)
+        try:
+            found.launcher.bind(self.config)(*values)
+        except ExtentError:
+            kernel.specialize((), given, wide=True).launcher.bind(self.config)(*values)
+            return
+        guards = guards_of(found.launcher.prefix, kernel.parameters, found.types, given)
+        if guards.can_hold:
+            self._keep(found.launcher.bind(self.config, otherwise=self._specialize_and_run, guards=guards))
 
     def _run_wide(self, *arguments: Any, **keywords: Any) -> None:
         """For arrays whose offsets do not fit 32 bits."""
@@ -173,10 +180,10 @@ class Kernel(Generic[P]):
 
     @property
     def is_annotated(self) -> bool:
-        """Whether every parameter has a type, and none is a constant. Other kernels are specialised on their arguments
-        at each launch.
+        """Whether every parameter has a type, and none is a constant. Other kernels are specialised on their
+        arguments.
         """
-        return all(type is not None and not isinstance(type, ConstexprType) for _, type in self.parameters)
+        return not any(type is None or isinstance(type, ConstexprType | GenericType) for _, type in self.parameters)
 
     @functools.cached_property
     def defaults(self) -> dict[str, tuple[int, Any]]:
@@ -270,14 +277,11 @@ class Kernel(Generic[P]):
         attach(backend, module, compilation.tree.variables)
         # What a launch looks at: the current device, and each captured name.
         conditions = (Captured(vars(DEVICES), "_current", backend), *compilation.captured)
-        passed = [
-            (name, type)
-            for (name, _), type in zip(self.parameters, types, strict=True)
-            if not isinstance(type, ConstexprType)
-        ]
+        typed = [(name, type) for (name, _), type in zip(self.parameters, types, strict=True)]
         cooperative = tree.name in compilation.cooperative
-        launcher = build_launcher(backend, module, self.name, tree.name, passed, tree, conditions, cooperative)
-        return Specialization(compilation, backend, launcher, tuple(name for name, _ in passed))
+        call = None if self.is_annotated else call_of(typed)
+        launcher = build_launcher(backend, module, self.name, tree.name, typed, tree, conditions, cooperative, call)
+        return Specialization(compilation, backend, launcher, types)
 
 
 def build_launcher(
@@ -289,10 +293,14 @@ def build_launcher(
     tree: Function | None = None,
     conditions: Sequence[Captured] = (),
     cooperative: bool = False,
+    call: Call | None = None,
 ) -> Launcher:
     """The typed launcher of the loaded module's ``entry``; errors call it ``name``. Without a ``tree`` it is not known
-    which arrays the kernel writes. ``cooperative``: all its blocks must run together.
+    which arrays the kernel writes. ``cooperative``: all its blocks must run together. ``call`` is that of a kernel that
+    is specialised on its arguments.
     """
+    if call is not None:
+        parameters = [(slot.name, slot.type) for slot in call.slots]
     written = bounds = cluster = None
     if tree is not None:
         bounds, cluster = tree.options.launch_bounds, tree.options.cluster
@@ -300,7 +308,7 @@ def build_launcher(
             written = frozenset(index for index, local in enumerate(tree.parameters) if local.uid in tree.written)
     most_threads = bounds[0] if bounds else None
     function = backend.function(module, entry)
-    return Launcher(name, parameters, backend, function, written, conditions, most_threads, cluster, cooperative)
+    return Launcher(name, parameters, backend, function, written, conditions, most_threads, cluster, cooperative, call)
 
 
 @overload

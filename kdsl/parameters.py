@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from kdsl.lang.types import I64, ArrayType, ConstexprType, Type, as_type
+from kdsl.lang.generics import substituted, variables
+from kdsl.lang.types import I64, ArrayType, ConstexprType, GenericType, Type, as_type
 from kdsl.runtime.errors import ArgumentTypeError
+from kdsl.runtime.generics import launched_variables, signed_variables
 from kdsl.runtime.inference import infer_type
 from kdsl.runtime.scalars import constant, shown
 
@@ -69,8 +71,10 @@ def by_name(
 def types_of(kernel: str, parameters: Parameters, given: Mapping[str, Any], *, wide: bool) -> tuple[Type, ...]:
     """The type of each parameter in a launch, constants with their values; ``wide`` is for 64-bit extents."""
     types = []
+    generic = launched_variables(kernel, parameters, given)
     for name, type in parameters:
-        found = argument_type(kernel, name, type, given.get(name))
+        known = type if not isinstance(type, GenericType) else substituted(type.template, generic)
+        found = argument_type(kernel, name, known, given.get(name))
         types.append(replace(found, index=I64) if wide and isinstance(found, ArrayType) else found)
     return tuple(types)
 
@@ -98,14 +102,16 @@ def from_defaults(
 ) -> tuple[Type | None, ...]:
     """The type of each parameter without a launch; None where an argument would have to say it."""
     return tuple(
-        argument_type(kernel, name, type, defaults[name][1]) if _is_open(type) and name in defaults else type
+        argument_type(kernel, name, type, defaults[name][1])
+        if name in defaults and _is_open(type) and not isinstance(type, GenericType)
+        else type
         for name, type in parameters
     )
 
 
 def _is_open(type: Type | None) -> bool:
     """Whether only an argument says what a parameter is compiled for."""
-    return type is None or (isinstance(type, ConstexprType) and type.value is None)
+    return type is None or isinstance(type, GenericType) or (isinstance(type, ConstexprType) and type.value is None)
 
 
 def from_signature(
@@ -116,21 +122,38 @@ def from_signature(
     TypeError for a signature that does not fit.
     """
     given = dict(signature) if isinstance(signature, Mapping) else _listed(kernel, parameters, list(signature or ()))
-    known = dict(zip((n for n, _ in parameters), from_defaults(kernel, parameters, defaults), strict=True))
+    annotated = dict(parameters)
+    generic = signed_variables(kernel, parameters, given, defaults)
+    known = {
+        name: _with_types(type, generic) if isinstance(type, GenericType) else type
+        for (name, _), type in zip(parameters, from_defaults(kernel, parameters, defaults), strict=True)
+    }
     for name, said in given.items():
         if name not in known:
             raise TypeError(f"{kernel} has no parameter {name!r}")
-        known[name] = _said(kernel, name, dict(parameters)[name], said)
+        if not isinstance(annotated[name], GenericType):
+            known[name] = _said(kernel, name, annotated[name], said)
     types: list[Type] = []
     for name, type in known.items():
         if type is None:
             raise TypeError(
                 f"{kernel}: parameter {name!r} has no annotation; say its type, as in signature={{{name!r}: Ptr[f32]}}"
             )
+        if isinstance(type, GenericType):
+            called = next(variables(type.template)).__name__
+            raise TypeError(
+                f"{kernel}: parameter {name!r} is {type}; say what {called} is, as in signature={{{called!r}: f32}}"
+            )
         if _is_open(type):
             raise TypeError(f"{kernel}: parameter {name!r} is {type}; say its value, as in signature={{{name!r}: 16}}")
         types.append(type)
     return tuple(types)
+
+
+def _with_types(type: GenericType, generic: Mapping[TypeVar, Type]) -> Type:
+    """The type with what its TypeVars stand for; as it was if that is not known."""
+    found = substituted(type.template, generic)
+    return type if any(True for _ in variables(found)) else cast(Type, found)
 
 
 def _listed(kernel: str, parameters: Parameters, listed: list[Any]) -> dict[str, Any]:

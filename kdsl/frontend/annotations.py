@@ -12,8 +12,9 @@ from typing import Any, TypeVar, get_args, get_origin
 
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import Poison, Static
+from kdsl.lang.generics import restriction, variables
 from kdsl.lang.struct import OWNER
-from kdsl.lang.types import VOID, ConstexprType, TupleType, Type, as_type
+from kdsl.lang.types import VOID, ConstexprType, GenericType, TupleType, Type, as_type
 from kdsl.source import CompileError, Diagnostic, Span, find_function
 
 ACCEPTED = "a scalar type such as f32 or i32, Ptr[T], Array[T, ndim], a NumPy dtype, int, float or bool"
@@ -53,14 +54,13 @@ def function_types(function: FunctionType, names: tuple[str, ...]) -> dict[str, 
             except CompileError as error:
                 wrong += error.diagnostics
             else:
-                if type is not None:
-                    types[name] = type
+                types[name] = type
     if wrong:
         raise CompileError(*wrong)
     return types
 
 
-def _resolved(function: FunctionType, name: str, annotation: Any) -> Type | None:
+def _resolved(function: FunctionType, name: str, annotation: Any) -> Type:
     text = annotation
     try:
         if isinstance(annotation, str):
@@ -68,6 +68,8 @@ def _resolved(function: FunctionType, name: str, annotation: Any) -> Type | None
             if hasattr(function, OWNER):
                 owner = getattr(function, OWNER)
                 closure[owner.__name__] = owner
+            # Those of `def k[T](...)`, from Python 3.12 on.
+            closure |= {v.__name__: v for v in getattr(function, "__type_params__", ())}
             annotation = eval(annotation, function.__globals__, closure)
             if isinstance(annotation, str):
                 annotation = eval(annotation, function.__globals__, closure)
@@ -130,6 +132,9 @@ def local_annotation(frame: Frame, node: ast.expr, *, is_result: bool = False) -
                 hint = "leave the annotation out: a name that is bound once to a constant is that constant"
                 frame.error(node, "only a parameter of a kernel or plain function is a Constexpr", hint)
                 return None
+            if isinstance(type, GenericType):
+                bound = frame.without_variables(type.template, node)
+                return bound.object if isinstance(bound, Static) else None
             if type != VOID or is_result:
                 return type
     except (TypeError, ValueError):
@@ -149,17 +154,26 @@ def _quoted(frame: Frame, node: ast.Constant, text: str, is_result: bool) -> Typ
     return local_annotation(frame, inner, is_result=is_result)
 
 
-def annotated_type(annotation: Any) -> Type | None:
-    """The type that an annotation means; None for a TypeVar, which says nothing. TypeError for what is no type."""
+def annotated_type(annotation: Any) -> Type:
+    """The type that an annotation means. TypeError for what is no type."""
+    template = _template(annotation)
+    found = tuple(variables(template))
+    for variable in found:
+        restriction(variable)
+    if not found:
+        return typing.cast(Type, template)
+    return GenericType(template)
+
+
+def _template(annotation: Any) -> Any:
+    """The type that an annotation means, which may hold TypeVars."""
     if isinstance(annotation, TypeVar):
-        return None
+        return annotation
     if annotation is typing.Callable or Callable in (annotation, get_origin(annotation)):
         return ConstexprType(None)
     if get_origin(annotation) is tuple:
-        elements = [annotated_type(a) for a in get_args(annotation)]
-        if None in elements:
-            return None
+        elements = tuple(_template(a) for a in get_args(annotation))
         if any(isinstance(e, ConstexprType) for e in elements):
             raise TypeError(f"{annotation} holds a Constexpr")
-        return TupleType(tuple(e for e in elements if e is not None))
+        return TupleType(elements)
     return as_type(annotation)

@@ -45,3 +45,12 @@ class Branch:
     test: ast.expr
     reads: frozenset[str]
     is_true: bool
+
+    @property
+    def asks_for_types(self) -> bool:
+        """Whether the test may look at types alone, and so be known though its variables are not."""
+        return any(
+            (isinstance(node, ast.Name) and node.id in ("isinstance", "type_of"))
+            or (isinstance(node, ast.Attribute) and node.attr in ("dtype", "ndim"))
+            for node in ast.walk(self.test)
+        )

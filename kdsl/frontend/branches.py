@@ -56,6 +56,9 @@ def _pattern_test(pattern: ast.pattern, subject: ast.expr) -> ast.expr | None:
     match pattern:
         case ast.MatchValue(value=value):
             return ast.copy_location(ast.Compare(subject, [ast.Eq()], [value]), value)
+        case ast.MatchClass(cls=asked, patterns=[], kwd_patterns=[]):
+            name = ast.copy_location(ast.Name("isinstance", ast.Load()), asked)
+            return ast.copy_location(ast.Call(name, [subject, asked], []), asked)
         case ast.MatchOr(patterns=patterns):
             tests = [_pattern_test(p, subject) for p in patterns]
             known = [t for t in tests if t is not None]
@@ -72,7 +75,7 @@ def _pattern_test(pattern: ast.pattern, subject: ast.expr) -> ast.expr | None:
 
 
 # What may be called in a test that is known while a function is compiled.
-FOLDING = frozenset({"len", "min", "max", "abs", "sum", "any", "all"})
+FOLDING = frozenset({"len", "min", "max", "abs", "sum", "any", "all", "isinstance", "type_of"})
 
 
 def _may_be_constant(branch: Branch, bindings: dict[str, list[Binding]], parameters: set[str]) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
+from typing import TypeVar
 
 from kdsl.frontend import convert
 from kdsl.frontend.annotations import kernel_parameters
@@ -19,8 +21,20 @@ from kdsl.frontend.reporting import Reporter
 from kdsl.frontend.values import Runtime, Value, type_of
 from kdsl.garbage import no_collection
 from kdsl.ir import nodes as ir
+from kdsl.lang.generics import matched, variables
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import VOID, ArrayType, ConstexprType, Kind, PointerType, ScalarType, Type, VectorType
+from kdsl.lang.types import (
+    I32,
+    VOID,
+    ArrayType,
+    ConstexprType,
+    GenericType,
+    Kind,
+    PointerType,
+    ScalarType,
+    Type,
+    VectorType,
+)
 from kdsl.lang.variables import Variable
 from kdsl.source import CompileError, FunctionNode, SourceFile, Span, find_function
 
@@ -84,11 +98,15 @@ def _kernel(session: Session, request: KernelRequest) -> ir.Function:
     scope = scope_of(node)
     frame = Frame(session, file, scope, function, function.__name__, outermost=True)
     annotated = dict(kernel_parameters(function))
+    frame.generic = kernel_variables(annotated, types)
     entry: dict[str, Value] = {}
     for parameter, type in zip(scope.parameters, types, strict=True):
         frame.decided[parameter.arg] = parameter
         if isinstance(type, ConstexprType) and type.value is not None:
             _constant(frame, entry, parameter, type)
+            continue
+        if isinstance(type, GenericType):
+            _refuse_parameter(frame, parameter, type)
             continue
         if type is None or not _may_be_passed(type):
             _refuse_parameter(frame, parameter, type)
@@ -117,6 +135,15 @@ def _parameter_types(request: KernelRequest) -> tuple[Type | None, ...]:
     if given is None:
         return annotated
     return tuple(g if g is not None else a for g, a in zip(given, annotated, strict=True))
+
+
+def kernel_variables(annotated: Mapping[str, Type | None], types: Sequence[Type | None]) -> dict[TypeVar, Type]:
+    """What the TypeVars of a kernel's parameters stand for, where its parameters are of these types."""
+    found: dict[TypeVar, Type] = {}
+    for template, type in zip(annotated.values(), types, strict=True):
+        if isinstance(template, GenericType) and type is not None and not isinstance(type, GenericType):
+            found.update(matched(template.template, type))
+    return found
 
 
 def _constant(frame: Frame, entry: dict[str, Value], parameter: ast.arg, type: ConstexprType) -> None:
@@ -157,6 +184,13 @@ def _refuse_parameter(frame: Frame, parameter: ast.arg, type: Type | None) -> No
             parameter,
             f"`{parameter.arg}` is {type}, and has no value",
             f"say it in signature={{{parameter.arg!r}: value}}, or give it a default",
+        )
+    elif isinstance(type, GenericType):
+        name = next(variables(type.template)).__name__
+        frame.error(
+            parameter.annotation or parameter,
+            f"`{parameter.arg}` is {type}, and nothing says what {name} stands for",
+            f"say it in signature={{{name!r}: f32}}",
         )
     elif type is None:
         frame.error(
@@ -211,6 +245,9 @@ def check_syntax(function: FunctionType) -> None:
     from kdsl.frontend.untyped import check_untyped  # only `kdsl check` of unannotated kernels comes here
 
     frame = Frame(Session(evaluate, call_function), file, scope_of(node), function, function.__name__, quiet=False)
+    # Any type does where only names are looked at.
+    templates = (type.template for _, type in kernel_parameters(function) if isinstance(type, GenericType))
+    frame.generic = {variable: I32 for template in templates for variable in variables(template)}
     check_untyped(frame)
     if frame.session.reporter.failed:
         raise frame.session.reporter.error()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from kdsl.frontend import arrays, atomics, builtin, caching, casts, inline, printing, tuples
+from kdsl.frontend import arrays, atomics, builtin, caching, casts, choosing, inline, printing, tuples
 from kdsl.frontend.barriers import named_barrier
 from kdsl.frontend.clusters import map_rank, rank_of
 from kdsl.frontend.frame import Frame
@@ -20,7 +20,7 @@ from kdsl.lang.casts import bitcast
 from kdsl.lang.cluster import map_shared_rank, shared_rank_of
 from kdsl.lang.inline import asm
 from kdsl.lang.memory import constant, load, local, prefetch, shared, store
-from kdsl.lang.static import static_assert, static_range, unroll
+from kdsl.lang.static import static_assert, static_range, type_of, unroll
 from kdsl.lang.synchronization import barrier, barrier_arrive
 
 Handler = Callable[[Frame, ast.Call], Value]
@@ -76,6 +76,8 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (static_range, builtin.static_range),
         (unroll, builtin.unroll),
         (static_assert, builtin.static_assert),
+        (type_of, choosing.type_of_),
+        (builtins.isinstance, choosing.isinstance_),
     ]
     return {id(object): (object, handler) for object, handler in table}
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from types import FunctionType
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from kdsl.frontend.annotations import function_types, local_annotation
 from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.captures import host_value
 from kdsl.frontend.frame import Frame, NestedFunction, describe_object
+from kdsl.frontend.generics import variables_of_call
 from kdsl.frontend.meet import converted, named
 from kdsl.frontend.names import RETURN, Scope, scope_of
 from kdsl.frontend.values import (
@@ -29,7 +31,8 @@ from kdsl.frontend.values import (
     weak_type,
 )
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import I32, ArrayType, ConstexprType, PointerType, Type
+from kdsl.lang.generics import substituted, variables
+from kdsl.lang.types import I32, ArrayType, ConstexprType, GenericType, PointerType, Type
 from kdsl.source import CompileError, SourceFile, find_function
 
 Callee = FunctionType | NestedFunction
@@ -50,13 +53,17 @@ class Definition:
     defaults: dict[str, Value]
     constants: dict[str, ConstexprType] = field(default_factory=dict)
     """Parameters that take constants only."""
+    generic: Mapping[TypeVar, Type] = field(default_factory=dict)
+    """What its TypeVars stand for in one call."""
 
 
 def definition(frame: Frame, callee: Callee, node: ast.Call) -> Definition | None:
     """The source of what is called; None (reported) if a kernel cannot call it."""
     known = frame.session.definitions
     if callee in known:
-        return cast(Definition, known[callee])
+        # Why a copy? A call puts types in the place of TypeVars.
+        made = cast(Definition, known[callee])
+        return replace(made, types=dict(made.types))
     if isinstance(callee, NestedFunction):
         outer = callee.frame
         types: dict[str, Type] | None = _nested_types(outer, callee.node)
@@ -78,7 +85,7 @@ def definition(frame: Frame, callee: Callee, node: ast.Call) -> Definition | Non
     if not ok or not _callable(frame, made, node):
         return None
     if not frame.quiet or not isinstance(callee, NestedFunction):
-        known[callee] = made
+        known[callee] = replace(made, types=dict(made.types))
     return made
 
 
@@ -160,15 +167,41 @@ def arguments(
         return None
     values = dict(zip(names, bound, strict=False))
     values |= {name: (frame.value(place), place) for name, place in found.items()}
+    for name in names:
+        values.setdefault(name, (made.defaults.get(name, POISON), node))
+    if not bind_variables(frame, made, values, node):
+        return None
     result: Arguments = {}
     for name in names:
-        value, place = values.get(name, (made.defaults.get(name, POISON), node))
+        value, place = values[name]
         what = f"`{name}` of `{made.name}`"
         value = _argument(frame, value, place, made.types.get(name), what)
         if name in made.constants:
             value = _constant(frame, value, place, made.constants[name], what)
         result[name] = (value, place)
     return None if any(isinstance(v, Poison) for v, _ in result.values()) else result
+
+
+def bind_variables(frame: Frame, made: Definition, values: Arguments, node: ast.Call) -> bool:
+    """Put what the arguments say in the place of TypeVars in a function's annotations."""
+    if not any(isinstance(type, GenericType) for type in made.types.values()):
+        return True
+    templates = {n: t.template for n, t in made.types.items() if isinstance(t, GenericType) and n != RETURN}
+    generic = variables_of_call(frame, made.name, templates, values)
+    if generic is None:
+        return False
+    made.generic = generic
+    for name, type in made.types.items():
+        if isinstance(type, GenericType):
+            bound = substituted(type.template, generic)
+            missing = next(variables(bound), None)
+            if missing is not None:
+                called = missing.__name__
+                hint = f"annotate a parameter with it, as in x: {called} or a: Ptr[{called}]"
+                frame.error(node, f"no parameter of `{made.name}` says what the TypeVar `{called}` stands for", hint)
+                return False
+            made.types[name] = bound
+    return True
 
 
 def _constant(frame: Frame, value: Value, place: ast.expr, type: ConstexprType, what: str) -> Value:

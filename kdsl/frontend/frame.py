@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kdsl.frontend import convert
 from kdsl.frontend.bindings import How
@@ -33,10 +33,11 @@ from kdsl.frontend.values import (
     weak_type,
 )
 from kdsl.ir import nodes as ir
+from kdsl.lang.generics import substituted, variables
 from kdsl.lang.index import Registers
 from kdsl.lang.intrinsic import Intrinsic
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import ScalarType, Space, TupleType, Type, VectorType
+from kdsl.lang.types import ArrayType, PointerType, ScalarType, Space, TupleType, Type, VectorType
 from kdsl.lang.variables import CONSTANT_BYTES, Variable
 from kdsl.source import InternalError, SourceFile, Span
 
@@ -124,6 +125,8 @@ class Frame:
     decided: dict[str, ast.AST] = field(default_factory=dict)
     """Where each variable got its type."""
     declared: dict[str, Type] = field(default_factory=dict)
+    generic: Mapping[TypeVar, Type] = field(default_factory=dict)
+    """What the TypeVars of its parameters stand for."""
     constants: dict[str, Value] = field(default_factory=dict)
     copies: dict[str, Value] = field(default_factory=dict)
     locals: dict[str, ir.Local] = field(default_factory=dict)
@@ -312,7 +315,9 @@ class Frame:
         return Runtime(ir.Read(local, local.type, self.span(node)))
 
     def host(self, value: Any, node: ast.expr) -> Value:
-        """A Python object of the host; a special register is read at once."""
+        """A Python object of the host; a special register is read at once, and a TypeVar is the type it stands for."""
+        if isinstance(value, TypeVar | PointerType | ArrayType):
+            return self.without_variables(value, node)
         if isinstance(value, Intrinsic) and value.register:
             from kdsl.frontend.overloads import (
                 signatures,
@@ -339,6 +344,20 @@ class Frame:
             message = f"constant memory has {CONSTANT_BYTES} bytes, and with this array {self.session.constant_bytes()}"
             return self.error(node, f"{message} are needed", "make it a device.array")
         return Runtime(ir.ModuleVariable(name, variable, variable.type, self.span(node)))
+
+    def without_variables(self, template: Any, node: ast.expr) -> Value:
+        """A type in which TypeVars may stand, with what they stand for here."""
+        found: dict[TypeVar, Type] = {}
+        frame: Frame | None = self
+        while frame is not None:
+            found = {**frame.generic, **found}
+            frame = frame.outer
+        missing = next((v for v in variables(template) if v not in found), None)
+        if missing is None:
+            return Static(substituted(template, found))
+        name = missing.__name__
+        hint = f"annotate a parameter with it, as in x: {name} or a: Ptr[{name}]"
+        return self.error(node, f"no parameter of `{self.name}` says what the TypeVar `{name}` stands for", hint)
 
     def respanned(self, value: Value, node: ast.expr) -> Value:
         """A constant, at the place where it is read."""

@@ -198,7 +198,7 @@ def _descriptor(value: Value, declared: Type | None) -> object:
 
 
 def _new_instance(frame: Frame, made: Definition, given: Arguments) -> Instance:
-    inner = Frame(frame.session, made.file, made.scope, made.function, made.name, made.outer)
+    inner = Frame(frame.session, made.file, made.scope, made.function, made.name, made.outer, generic=made.generic)
     instance = Instance(inner, ())
     passed: list[str] = []
     for name, (value, _) in given.items():

@@ -26,6 +26,7 @@ from kdsl.frontend.values import (
     Range,
     Runtime,
     Static,
+    StaticType,
     Value,
     defaulted,
     is_constant,
@@ -68,14 +69,24 @@ def is_dead(frame: Frame, binding: Binding) -> bool:
     branch = binding.branch
     bound = frame.bound
     while branch is not None:
-        # A variable of the function is no constant, and need not be looked at.
-        if all(n in frame.constants or n in frame.copies or n not in frame.scope.bits for n in branch.reads):
+        # A variable of the function is no constant, and need not be looked at, unless its type is.
+        unknown = [n for n in branch.reads if _is_variable(frame, n)]
+        if not unknown or (branch.asks_for_types and all(_has_type(frame, n) for n in unknown)):
             known = test(frame, branch.test).constant
             frame.bound = bound
             if known is not None and known is not branch.is_true:
                 return True
         branch = branch.outer
     return False
+
+
+def _is_variable(frame: Frame, name: str) -> bool:
+    return name in frame.scope.bits and name not in frame.constants and name not in frame.copies
+
+
+def _has_type(frame: Frame, name: str) -> bool:
+    type = frame.types.get(name)
+    return type is not None and not isinstance(type, StaticType) and not is_weak(type)
 
 
 def _functions(frame: Frame, names: list[str]) -> None:

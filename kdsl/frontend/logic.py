@@ -6,11 +6,12 @@ import ast
 from dataclasses import dataclass
 
 from kdsl.frontend import struct_methods
+from kdsl.frontend.choosing import identity, membership
 from kdsl.frontend.frame import ALL, Frame, describe_object
 from kdsl.frontend.meet import converted, is_weak_value, meeting_type, mixed, scalar_as, settled
 from kdsl.frontend.operators import COMPARE, compare, is_operand
 from kdsl.frontend.structs import struct_type
-from kdsl.frontend.syntax import LONGEST_CHAIN, refuse_chain, refuse_comparison
+from kdsl.frontend.syntax import LONGEST_CHAIN, refuse_chain
 from kdsl.frontend.values import (
     POISON,
     Poison,
@@ -169,13 +170,11 @@ def _chain(frame: Frame, node: ast.Compare) -> tuple[Value, int]:
     wrong = False
     assigned = frame.bound
     for i, (op, right_node) in enumerate(zip(node.ops, node.comparators, strict=True)):
-        if type(op) not in COMPARE:
-            return refuse_comparison(frame, op, node), frame.bound
         right = frame.value(right_node)
         if i == 0:
             assigned = frame.bound
         right, again = _kept(frame, right, right_node) if i + 1 < len(node.ops) else (right, right)
-        one = compare(frame, COMPARE[type(op)], left, right, node, (left_node, right_node))
+        one = _compared(frame, op, left, right, node, (left_node, right_node))
         if isinstance(one, Runtime):
             result = one.expr if result is None else _logical(frame, ir.LogicalOp.AND, result, one.expr, node)
         else:
@@ -183,6 +182,18 @@ def _chain(frame: Frame, node: ast.Compare) -> tuple[Value, int]:
         left_node, left = right_node, again
     when_true, frame.bound = frame.bound, assigned
     return (POISON if wrong or result is None else Runtime(result)), when_true
+
+
+def _compared(
+    frame: Frame, op: ast.cmpop, left: Value, right: Value, node: ast.expr, places: tuple[ast.expr, ast.expr]
+) -> Value:
+    match op:
+        case ast.Is() | ast.IsNot():
+            return identity(frame, op, left, right, node, places)
+        case ast.In() | ast.NotIn():
+            return membership(frame, op, left, right, node, places)
+        case _:
+            return compare(frame, COMPARE[type(op)], left, right, node, places)
 
 
 def _kept(frame: Frame, value: Value, node: ast.expr) -> tuple[Value, Value]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kdsl.frontend.assign import kept, store
+from kdsl.frontend.choosing import is_instance
 from kdsl.frontend.frame import ALL, Frame, describe_object
 from kdsl.frontend.logic import Test, test
 from kdsl.frontend.memory import elements
@@ -157,6 +158,8 @@ def _matches(frame: Frame, pattern: ast.pattern, subject: Value, place: ast.expr
             return _any(frame, patterns, subject, place)
         case ast.MatchSequence(patterns=patterns):
             return _tuple(frame, pattern, patterns, subject, place)
+        case ast.MatchClass():
+            return _class(frame, pattern, subject, place)
         case _:
             refuse_pattern(frame, pattern)
             return None
@@ -191,6 +194,19 @@ def _singleton(frame: Frame, pattern: ast.pattern, constant: bool | None, subjec
     if isinstance(subject.expr, ir.Const):
         return ir.Const(bool(subject.expr.value) is constant, boolean, span)
     return subject.expr if constant else ir.Unary(ir.UnaryOp.NOT, subject.expr, boolean, span)
+
+
+def _class(frame: Frame, pattern: ast.MatchClass, subject: Value, place: ast.expr) -> ir.Expr | None:
+    """``case f32():`` asks for the subject's type, which is known."""
+    if pattern.patterns or pattern.kwd_patterns:
+        message = "a pattern asks for a type alone, without parts"
+        frame.error(frame.file.span(pattern), message, f"case {frame.text(pattern.cls)}():")
+        return None
+    asked = frame.value(pattern.cls)
+    if isinstance(subject, Poison) or isinstance(asked, Poison):
+        return None
+    found = is_instance(frame, subject, asked, place, pattern.cls)
+    return None if found is None else ir.Const(found, boolean, frame.file.span(pattern))
 
 
 def _any(frame: Frame, patterns: list[ast.pattern], subject: Value, place: ast.expr) -> ir.Expr | None:

@@ -274,6 +274,8 @@ def attribute(frame: Frame, node: ast.Attribute) -> Value:
     if isinstance(type, StructType) and isinstance(owner, Runtime):
         return struct_methods.attribute(frame, owner, type, node)
     name = frame.text(node.value)
+    if isinstance(type, PointerType) and node.attr == "dtype":
+        return Static(type.element)
     if isinstance(type, PointerType):
         hint = (
             "pass the length as a parameter, or declare it as Array[T, ndim]"

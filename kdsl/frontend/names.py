@@ -241,6 +241,8 @@ class _Walk:
             case ast.MatchOr(patterns=patterns):
                 for one in patterns:
                     self.pattern(one, path, statement, loops, reads)
+            case ast.MatchClass(cls=asked, patterns=[], kwd_patterns=[]):
+                self.expression(asked, statement, loops)
             case ast.MatchSequence(patterns=patterns):
                 for i, one in enumerate(patterns):
                     self.pattern(one, (*path, i), statement, loops, reads)

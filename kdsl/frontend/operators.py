@@ -6,6 +6,8 @@ import ast
 import operator
 from collections.abc import Callable
 
+import numpy as np
+
 from kdsl.frontend import convert, pointers, struct_methods, vectors, weak
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, is_weak_value, meeting_type, mixed, named, scalar_as
@@ -28,7 +30,7 @@ from kdsl.frontend.values import (
 )
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp, CompareOp, UnaryOp
-from kdsl.lang.types import F32, I32, ArrayType, Kind, PointerType, ScalarType, boolean
+from kdsl.lang.types import F32, I32, ArrayType, Kind, PointerType, ScalarType, Type, as_type, boolean
 
 BINARY: dict[type[ast.operator], BinaryOp] = {
     ast.Add: BinaryOp.ADD,
@@ -288,6 +290,16 @@ def unary(frame: Frame, op: UnaryOp, value: Value, node: ast.expr, operand: ast.
     return Runtime(ir.Unary(op, expr, type, frame.span(node)))
 
 
+def known_type(value: object) -> Type | None:
+    """The type of the kernel language that an object names, such as f32, np.float32 or float; None if it names none."""
+    if isinstance(value, type | np.dtype | Type):
+        try:
+            return as_type(value)
+        except (TypeError, ValueError):
+            return None
+    return None
+
+
 def compare(
     frame: Frame, op: CompareOp, left: Value, right: Value, node: ast.expr, operands: tuple[ast.expr, ast.expr]
 ) -> Value:
@@ -295,7 +307,9 @@ def compare(
     if isinstance(left, Poison) or isinstance(right, Poison):
         return POISON
     if isinstance(left, Static) and isinstance(right, Static) and op in (CompareOp.EQ, CompareOp.NE):
-        return frame.const((left.object == right.object) is (op is CompareOp.EQ), boolean, node)
+        first, second = known_type(left.object), known_type(right.object)
+        same = left.object == right.object or (first is not None and first == second)
+        return frame.const(bool(same) is (op is CompareOp.EQ), boolean, node)
     if struct_type(left) or struct_type(right):
         return struct_methods.compare(frame, op, left, right, node, operands)
     if isinstance(left, Weak) and isinstance(right, Weak):

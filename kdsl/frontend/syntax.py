@@ -41,10 +41,6 @@ STATEMENTS: dict[type[ast.stmt], Refusal] = {
 PATTERNS: dict[type[ast.pattern], Refusal] = {
     ast.MatchStar: ("a pattern has no `*`: a tuple has a fixed length", "write `_` for each element"),
     ast.MatchMapping: ("a kernel has no dicts to match", "match a tuple of the values"),
-    ast.MatchClass: (
-        "a pattern cannot ask for a class: types are known while the kernel is compiled",
-        "match the value",
-    ),
 }
 CONSTANTS: dict[type, Refusal] = {
     complex: ("a kernel has no complex numbers", "compute with the real and imaginary parts"),
@@ -65,8 +61,6 @@ LONGEST_CHAIN = 200
 COMPARISONS: dict[type[ast.cmpop], Refusal] = {
     ast.Is: ("`is` compares Python objects, and a kernel has only values", "write =="),
     ast.IsNot: ("`is not` compares Python objects, and a kernel has only values", "write !="),
-    ast.In: ("`in` cannot be used in a kernel", "compare with each value: x == 1 or x == 2"),
-    ast.NotIn: ("`not in` cannot be used in a kernel", "compare with each value: x != 1 and x != 2"),
 }
 
 
@@ -74,11 +68,6 @@ def refuse_chain(frame: Frame, node: ast.expr) -> Poison:
     """Report an expression of too many operators."""
     hint = "name parts of it in variables, or write a loop"
     return frame.error(frame.file.first_line(node), f"an expression of more than {LONGEST_CHAIN} operators", hint)
-
-
-def refuse_comparison(frame: Frame, op: ast.cmpop, node: ast.expr) -> Poison:
-    """Report `is` or `in`."""
-    return frame.error(node, *COMPARISONS[type(op)])
 
 
 def refuse_pattern(frame: Frame, pattern: ast.pattern) -> Poison:

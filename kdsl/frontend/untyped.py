@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.syntax import (
-    COMPARISONS,
     CONSTANTS,
     EXPRESSIONS,
     MATRIX_PRODUCT,
@@ -15,7 +14,6 @@ from kdsl.frontend.syntax import (
     RETURNED_VALUE,
     STATEMENTS,
     refuse,
-    refuse_comparison,
     refuse_pattern,
 )
 
@@ -47,11 +45,6 @@ def _refused(frame: Frame, node: ast.AST) -> bool:
             frame.error(node, *CONSTANTS[type(value)])
         case ast.BinOp(op=ast.MatMult()) | ast.AugAssign(op=ast.MatMult()):
             frame.error(node, *MATRIX_PRODUCT)
-        case ast.Compare(ops=ops):
-            wrong = [op for op in ops if type(op) in COMPARISONS]
-            for op in wrong:
-                refuse_comparison(frame, op, node)
-            return bool(wrong)
         case ast.Name(id=name, ctx=ast.Load()) if name in frame.scope.free:
             frame.read_outer(name, node)
         case _:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from kdsl.lang.construct import construct
 
@@ -26,3 +27,8 @@ def unroll(iterable: Iterable[int], times: int | bool = True) -> Iterable[int]:
 @construct
 def static_assert(condition: bool, message: str = "") -> None:
     """A CompileError unless the constant ``condition`` is true."""
+
+
+@construct
+def type_of(value: Any) -> Any:
+    """The type of a value, which is not evaluated: ``if type_of(x) is f64:`` drops the branch that cannot come."""

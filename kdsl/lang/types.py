@@ -257,11 +257,25 @@ class ConstexprType:
     __repr__ = __str__
 
 
+@dataclass(frozen=True)
+class GenericType:
+    """A parameter's annotation that holds TypeVars, such as ``Ptr[T]``: a launch or call says what they stand for."""
+
+    template: Any
+
+    def __str__(self) -> str:
+        return str(self.template).replace("~", "")
+
+    __repr__ = __str__
+
+
 ElementType = ScalarType | VectorType | StructType
 """What arrays are made of."""
 MemoryType = ScalarType | VectorType | PointerType | StructType
 """What may lie in memory: these have a size, an alignment and a NumPy dtype."""
-Type = ScalarType | VectorType | PointerType | StructType | ArrayType | TupleType | VoidType | ConstexprType
+Type = (
+    ScalarType | VectorType | PointerType | StructType | ArrayType | TupleType | VoidType | ConstexprType | GenericType
+)
 VOID = VoidType()
 STRUCT_TYPE = "__struct_type__"
 """The attribute of a `@struct` class that holds its type."""
@@ -285,6 +299,8 @@ if TYPE_CHECKING:
 
     class Ptr(Generic[T]):
         """A raw pointer, indexed and moved as in C."""
+
+        dtype: Any
 
         @overload
         def __getitem__(self, index: int) -> T: ...
@@ -323,7 +339,7 @@ else:
         """A raw pointer, indexed as in C: ``Ptr[f32]``."""
 
         def __class_getitem__(cls, element):
-            # A type variable stays one, for the frontend to bind.
+            # A type variable stays one, for a launch or a call to bind.
             return PointerType(element if isinstance(element, TypeVar) else as_type(element))
 
     class Array:
@@ -333,8 +349,8 @@ else:
             element, ndim = arguments if isinstance(arguments, tuple) else (arguments, 1)
             if not isinstance(ndim, int) or not 1 <= ndim <= 4:
                 raise TypeError(f"Array takes a dtype and 1 to 4 dimensions, got {ndim!r}")
-            scalar = as_type(element)
-            if not isinstance(scalar, ElementType):
+            scalar = element if isinstance(element, TypeVar) else as_type(element)
+            if not isinstance(scalar, ElementType | TypeVar):
                 raise TypeError(f"the elements of an Array are scalars, vectors or structs, got {scalar}")
             return ArrayType(scalar, ndim)
 

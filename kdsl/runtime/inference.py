@@ -44,6 +44,25 @@ def infer_type(kernel: str, name: str, value: Any) -> Type:
     return _foreign(where, value)
 
 
+def element_type(wanted: str, value: Any) -> ScalarType | StructType:
+    """The type of an array's elements; ``wanted`` begins the error for what is no array: what takes which type."""
+    if isinstance(value, DeviceArray):
+        return value.layout.type
+    if isinstance(value, np.ndarray):
+        return _element(wanted, value.dtype)
+    view = None
+    if not isinstance(value, (bool, int, float, np.generic)):
+        try:
+            view = device_view(value)
+        except NotOnDeviceError as error:
+            raise ArgumentTypeError(f"{wanted}, got {shown(value)}: it {error}") from None
+    if view is None:
+        raise ArgumentTypeError(f"{wanted}, got {shown(value)}; pass an array")
+    if view.type is None:
+        raise ArgumentTypeError(f"{wanted}, got an array of the dtype {view.dtype}, which kernels do not have")
+    return view.type
+
+
 def _integer(where: str, value: int) -> ScalarType:
     found = narrowest(value)
     if found is None:

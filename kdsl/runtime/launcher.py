@@ -19,12 +19,13 @@ from kdsl.lang.layout import buffer_size, parameter_layout
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ArrayType, PointerType, ScalarType, Type
 from kdsl.runtime.arguments import ArrayArgument, Parameter, array_argument, scalar_argument
+from kdsl.runtime.calls import Call, Guards
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.errors import ArgumentTypeError, ExtentError, LaunchConfigValueError
 from kdsl.runtime.formats import struct_format
 from kdsl.runtime.host_arrays import HostArrays
 from kdsl.runtime.memory import layout_of
-from kdsl.runtime.packer import layout_name, name_prefix, packer_source, struct_name
+from kdsl.runtime.packer import layout_name, name_prefix, packer_source, struct_name, variable_names
 from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.runtime.scalars import REAL_CLASSES, WIDE_CLASSES, bf16_bits, shown
 from kdsl.runtime.stream import StreamBackend
@@ -68,7 +69,8 @@ class Launcher:
     ``parameters`` are (name, concrete type). ``written`` holds the indexes of the parameters through which the kernel
     may write memory; None if that is not known, which counts as all of them. ``most_threads`` is the largest block that
     the kernel was compiled for, if it was for one; ``cluster`` are the blocks of a cluster that it was compiled for, if
-    it was; ``cooperative``: all its blocks must run together.
+    it was; ``cooperative``: all its blocks must run together. ``call`` says what a
+    call gives, where that is something else than the parameters.
     """
 
     def __init__(
@@ -82,8 +84,10 @@ class Launcher:
         most_threads: int | None = None,
         cluster: Dim3 | None = None,
         cooperative: bool = False,
+        call: Call | None = None,
     ) -> None:
         self.kernel = kernel
+        self.call = call
         self.most_threads = most_threads
         self.cluster = cluster
         self.cooperative = cooperative
@@ -97,18 +101,31 @@ class Launcher:
         self._pack = struct.Struct(struct_format(parameters)).pack_into
         self.conditions = tuple(conditions)
         # A condition on a name that is not there (None) would be a KeyError.
-        by_key = [(type(c.namespace) is dict and c.value is not None, c.name) for c in self.conditions]
-        self.describe = packer_source(kernel, parameters, by_key)
+        self._by_key = [(type(c.namespace) is dict and c.value is not None, c.name) for c in self.conditions]
+        self.prefix = name_prefix(call.names if call is not None else [name for name, _ in parameters])
+        self.describe = self._source(())
         """The source text of the generated argument packer."""
-        self._make = self._compile()
+        self._make = self._compile(self.describe, {})
+        self._read = self._reader()
         # Idle buffers. Why a stack, and not one buffer per thread? pop and append are atomic, so neither two threads
         # nor a launch inside of a launch (an array's property may make one) ever share a buffer.
         # Why several at once? A list that pop empties is freed, and allocated again by the next append.
         self._idle = [ParameterBuffer(self._size) for _ in range(4)]
         self._bound: dict[tuple[object, ...], Callable[..., None]] = {}
 
-    def _compile(self) -> Callable[..., Callable[..., None]]:
-        signature = [(p.name, p.type) for p in self.parameters]
+    def _source(self, guards: Sequence[str]) -> str:
+        parameters = [(p.name, p.type) for p in self.parameters]
+        return packer_source(self.kernel, parameters, self._by_key, self.call, guards)
+
+    def _reader(self) -> Callable[..., tuple[Any, ...]]:
+        """From the arguments of a call to the parameters."""
+        if self.call is None:
+            return lambda *arguments: arguments
+        slots = "".join(f"{slot.source}, " for slot in self.call.slots)
+        read: Callable[..., tuple[Any, ...]] = eval(f"lambda {', '.join(self.call.names)}: ({slots})", {})
+        return read
+
+    def _compile(self, source: str, guarded: Mapping[str, Any]) -> Callable[..., Callable[..., None]]:
         scope: dict[str, Any] = {
             "missing": MISSING,
             "failures": FAILURES,
@@ -117,20 +134,20 @@ class Launcher:
             "real_classes": REAL_CLASSES,
             "bf16_bits": bf16_bits,
         }
-        for parameter in self.parameters:
+        variables = variable_names([(p.name, p.type) for p in self.parameters], self.call)
+        for parameter, variable in zip(self.parameters, variables, strict=True):
             if isinstance(parameter.type, (PointerType, ArrayType)):
                 for wide in (False, True):
                     layout = layout_of(self.backend, parameter.element, wide)
-                    scope[layout_name(parameter.name, parameter.element, wide)] = layout
+                    scope[layout_name(variable, parameter.element, wide)] = layout
             elif isinstance(parameter.type, StructType):
-                scope[struct_name(parameter.name)] = partial(
+                scope[struct_name(variable)] = partial(
                     struct_bytes, parameter.where, parameter.type, backend=self.backend
                 )
         for index, condition in enumerate(self.conditions):
             scope[f"namespace{index}"], scope[f"value{index}"] = condition.namespace, condition.value
-        prefix = name_prefix(signature)
-        scope = {prefix + name: value for name, value in scope.items()}
-        exec(compile(self.describe, f"<launcher of {self.kernel}>", "exec"), scope)
+        scope = {self.prefix + name: value for name, value in scope.items()} | dict(guarded)
+        exec(compile(source, f"<launcher of {self.kernel}>", "exec"), scope)
         make: Callable[..., Callable[..., None]] = scope["make"]
         return make
 
@@ -139,13 +156,15 @@ class Launcher:
         config: LaunchConfig | Launch,
         otherwise: Callable[..., None] | None = None,
         wider: Callable[..., None] | None = None,
+        guards: Guards | None = None,
     ) -> Callable[..., None]:
         """A function of the kernel's arguments that launches with ``config``, checked here against the device.
 
         ``otherwise`` gets the arguments if a condition does not hold; without it conditions are not looked at.
-        ``wider`` gets them if an array's offsets do not fit 32 bits, instead of the ExtentError.
+        ``wider`` gets them if an array's offsets do not fit 32 bits, instead of the ExtentError. With ``guards`` it
+        gets them too if these do not hold, or an argument is not of the plain kind.
         """
-        key = (config, otherwise, wider)
+        key = (config, otherwise, wider, guards and guards.key)
         try:
             return self._bound[key]
         except (KeyError, TypeError):
@@ -154,8 +173,9 @@ class Launcher:
         config = self._as_compiled(config)
         launch = config.check(self.backend) if isinstance(config, LaunchConfig) else config
         self._check_threads(launch)
-        bound = _Bound(self, launch, empty, otherwise, wider)
-        run = self._make(bound.enqueue, bound.checked, self._idle.pop, self._idle.append, self._pack)
+        bound = _Bound(self, launch, empty, otherwise, wider, guards is not None)
+        make = self._make if guards is None else self._compile(self._source(guards.tests), guards.scope)
+        run = make(bound.enqueue, bound.checked, self._idle.pop, self._idle.append, self._pack)
         # What Python itself says of a keyword that there is not.
         run.__name__ = run.__qualname__ = self.kernel
         if len(self._bound) >= MOST_BOUND:
@@ -205,6 +225,8 @@ class Launcher:
 
     def arguments(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
         """One argument for each parameter; ArgumentTypeError for a wrong count."""
+        if self.call is not None:
+            return self._read(*given)  # they have been counted
         count = len(self.parameters)
         missing = [f"`{p.name}`" for p, value in zip(self.parameters, given, strict=False) if value is MISSING]
         if len(given) == count and not missing:
@@ -214,6 +236,11 @@ class Launcher:
         if missing:
             raise ArgumentTypeError(f"{counted}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
         raise ArgumentTypeError(f"{counted}: drop {len(given) - count}")
+
+    def named(self, given: tuple[Any, ...]) -> dict[str, Any]:
+        """By name, the arguments that were given."""
+        names = self.call.names if self.call is not None else [p.name for p in self.parameters]
+        return {name: value for name, value in zip(names, given, strict=False) if value is not MISSING}
 
     def checked_arguments(self, given: tuple[Any, ...]) -> list[Any]:
         """What fits each parameter: an ArrayArgument, or the number to pack."""
@@ -249,19 +276,24 @@ class _Bound:
         empty: bool,
         otherwise: Callable[..., None] | None,
         wider: Callable[..., None] | None,
+        is_guarded: bool = False,
     ) -> None:
         self.launcher = launcher
         self.launch = launch
         self.empty = empty
         self.otherwise = otherwise
         self.wider = wider
+        self.is_guarded = is_guarded
         self.enqueue: Enqueue = _nothing if empty else launcher.enqueue(launch)
 
     def checked(self, given: tuple[Any, ...]) -> None:
         """Check all arguments; only then copy in, launch and copy back."""
         launcher = self.launcher
-        if self.otherwise is not None and not launcher.holds():
-            self.otherwise(*given)
+        if self.otherwise is not None and (self.is_guarded or not launcher.holds()):
+            if any(value is MISSING for value in given):
+                self.otherwise(**launcher.named(given))
+            else:
+                self.otherwise(*given)
             return
         try:
             found = launcher.checked_arguments(given)

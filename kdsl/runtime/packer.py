@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from kdsl.lang.layout import buffer_size, parameter_layout
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import I32, U64, ArrayType, Kind, PointerType, ScalarType, Type, VectorType
+from kdsl.runtime.calls import Call
 from kdsl.runtime.formats import struct_format
 
 F32_MAX = float.fromhex("0x1.fffffep+127")
@@ -30,12 +31,20 @@ class _Packer:
     packed: list[str] = field(default_factory=list)
 
 
-def name_prefix(parameters: Sequence[tuple[str, Type]]) -> str:
+def name_prefix(names: Sequence[str]) -> str:
     """Underscores, as many as it takes to begin no parameter's name."""
     prefix = "_"
-    while any(name.startswith(prefix) for name, _ in parameters):
+    while any(name.startswith(prefix) for name in names):
         prefix += "_"
     return prefix
+
+
+def variable_names(parameters: Sequence[tuple[str, Type]], call: Call | None = None) -> list[str]:
+    """What the packer calls each parameter's value: an argument by its name, a part of one by a name of its own."""
+    if call is None:
+        return [name for name, _ in parameters]
+    p = name_prefix(call.names)
+    return [s.source if s.source in call.names else f"{p}part{index}" for index, s in enumerate(call.slots)]
 
 
 def struct_name(parameter: str) -> str:
@@ -52,24 +61,34 @@ def layout_name(parameter: str, element: ScalarType | StructType, wide: bool = F
 
 
 def packer_source(
-    kernel: str, parameters: Sequence[tuple[str, Type]], conditions: Sequence[tuple[bool, str]] = ()
+    kernel: str,
+    parameters: Sequence[tuple[str, Type]],
+    conditions: Sequence[tuple[bool, str]] = (),
+    call: Call | None = None,
+    guards: Sequence[str] = (),
 ) -> str:
     """A function ``make(enqueue, checked, acquire, release, pack)`` that gives the packer of one launch configuration.
 
     Its globals, after the prefix: the layouts that it names, ``failures``, ``missing``, ``float32``, ``wide_classes``,
     ``real_classes`` and ``bf16_bits``. Of each condition, given as (whether the name is a dict's key, name), they hold
-    ``namespace0``, ``value0``, ...: the name must be bound to the value for the fast way to be taken.
+    ``namespace0``, ``value0``, ...: the name must be bound to the value for the fast way to be taken. ``call`` says
+    what the function takes, if that is something else than the parameters; ``guards`` are tests of it.
     """
-    p = name_prefix(parameters)
+    names = [name for name, _ in parameters] if call is None else call.names
+    p = name_prefix(names)
     packer = _Packer(p)
+    packer.tests += guards
     for index, (is_key, name) in enumerate(conditions):
         found = f"{p}namespace{index}[{name!r}]" if is_key else f"{p}namespace{index}.get({name!r})"
         packer.tests.append(f"{found} is {p}value{index}")
-    for name, type_ in parameters:
-        _parameter(packer, name, type_)
+    for index, (variable, (_, type_)) in enumerate(zip(variable_names(parameters, call), parameters, strict=True)):
+        if variable not in names:
+            assert call is not None
+            packer.setup.append(f"{variable} = {call.slots[index].source}")
+        _parameter(packer, variable, type_)
     layout = parameter_layout(parameters)
-    takes = "".join(f"{name}={p}missing, " for name, _ in parameters)
-    gives = "".join(f"{name}, " for name, _ in parameters)
+    takes = "".join(f"{name}={p}missing, " for name in names)
+    gives = "".join(f"{name}, " for name in names)
     lines = [
         f"# {kernel}({', '.join(f'{name}: {type_}' for name, type_ in parameters)})",
         f"# buffer: {buffer_size(layout)} bytes, struct {struct_format(parameters)!r}",

@@ -135,9 +135,9 @@ def test_comparisons():
     @kernel
     def k(x: Ptr[f32], n: i32):
         a = n is n  # error: `is` compares Python objects, and a kernel has only values # hint: write ==
-        b = n is not None  # error: `is not` compares Python objects, and a kernel has only values
-        c = n in (1, 2)  # error: `in` cannot be used in a kernel
-        d = n not in (1, 2)  # error: `not in` cannot be used in a kernel
+        b = n is not x  # error: `is not` compares Python objects, and a kernel has only values
+        c = n in x  # error: `in` takes a tuple in a kernel, and this is Ptr[f32]
+        d = n not in 1  # error: `in` takes a tuple in a kernel, and this is an int literal (i32)
         e = x == n  # error: `==` does not take a pointer
         f = n == "a"  # error: the string 'a' is not a number: `==` takes numbers
 

@@ -16,8 +16,10 @@ from ..harness import check_errors
 def test_inspection():
     @kernel
     def k(x: Ptr[f32], n: i32):
-        type(n)  # error: `type` cannot be called in a kernel # hint: types are known while the kernel is compiled
-        isinstance(n, int)  # error: `isinstance` cannot be called in a kernel
+        type(n)  # error: `type` cannot be called in a kernel # hint: type_of(x) is the type of a value
+        isinstance(n, 3)  # error: isinstance() takes types, and this is an int literal (i32) # hint: such as f32
+        isinstance(n, str)  # error: `str` is no type of the kernel language # hint: such as f32, int or float
+        isinstance(n)  # error: isinstance() takes 2 arguments, and this gives 1
         issubclass(int, int)  # error: `issubclass` cannot be called in a kernel
         callable(n)  # error: `callable` cannot be called in a kernel
         id(x)  # error: `id` cannot be called in a kernel

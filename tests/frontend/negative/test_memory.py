@@ -335,7 +335,6 @@ def test_attributes_of_pointers_and_numbers():
         x.shape  # error: `x` is a Ptr, which has no attribute `shape`
         #   # hint: pass the length as a parameter, or declare it as Array[T, ndim]
         x.size  # error: `x` is a Ptr, which has no attribute `size`
-        x.dtype  # error: `x` is a Ptr, which has no attribute `dtype`
         x.T  # error: `x` is a Ptr, which has no attribute `T`
         n.dtype  # error: `n` is i32, which has no attribute `dtype`
         n.real  # error: `n` is i32, which has no attribute `real`

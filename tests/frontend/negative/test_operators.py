@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from kdsl import Array, Ptr, bf16, f16, f32, f64, i8, i16, i32, i64, kernel, shared, thread_idx, u32, u64
+from kdsl import Array, Ptr, atomic, bf16, f16, f32, f64, i8, i16, i32, i64, kernel, shared, thread_idx, u32, u64
 
 from ..harness import check_errors
 
@@ -213,13 +213,15 @@ def test_walrus_tests():
 def test_membership_and_identity():
     @kernel
     def k(x: Ptr[f32], n: i32, u: u32):
-        n in (1, 2)  # error: `in` cannot be used in a kernel # hint: compare with each value: x == 1 or x == 2
-        n not in (1, 2)  # error: `not in` cannot be used in a kernel
-        #   # hint: compare with each value: x != 1 and x != 2
-        n in x  # error: `in` cannot be used in a kernel
+        n in (1, "a")  # error: the string 'a' is not a number: `==` takes numbers
+        n not in (1, u)  # error: i32 and u32 have no common type
+        n in x  # error: `in` takes a tuple in a kernel, and this is Ptr[f32]
+        #   # hint: write a loop that compares each element
+        n in 3  # error: `in` takes a tuple in a kernel, and this is an int literal (i32)
+        atomic.add(x, 0, 1) in ()  # error: nothing is in an empty tuple
         n is u  # error: `is` compares Python objects, and a kernel has only values # hint: write ==
         n is not u  # error: `is not` compares Python objects, and a kernel has only values # hint: write !=
-        x is None  # error: `is` compares Python objects, and a kernel has only values
+        x is i32  # error: `is` compares Python objects, and a kernel has only values
 
     check_errors(k)
 

@@ -1,0 +1,125 @@
+"""How the arguments of a call become the parameters of a launch, and by what a later call is known to be alike.
+
+A kernel whose parameters all have types passes each argument as it is. Another one is specialised on its arguments:
+constants are passed by no launch, a tuple passes its elements, a function what it captured; and a launcher for one
+specialisation may be used again while the `Guards` hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kdsl.lang.struct_type import StructType
+from kdsl.lang.types import I32, I64, ArrayType, ConstexprType, GenericType, PointerType, ScalarType, Type
+from kdsl.runtime.inference import infer_type
+from kdsl.runtime.memory import DeviceArray
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One parameter that a launch passes. ``source`` says in Python where it is in the call's arguments."""
+
+    name: str
+    source: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The parameters that a call gives, by name, and the slots that a launch passes."""
+
+    names: tuple[str, ...]
+    slots: tuple[Slot, ...]
+
+
+def call_of(parameters: Sequence[tuple[str, Type]]) -> Call:
+    """The call of a kernel whose parameters have these types, constants included."""
+    slots = (slot for name, type in parameters for slot in _slots(name, name, type))
+    return Call(tuple(name for name, _ in parameters), tuple(slots))
+
+
+def _slots(name: str, source: str, type: Type) -> Iterator[Slot]:
+    if not isinstance(type, ConstexprType):
+        yield Slot(name, source, type)
+
+
+@dataclass(slots=True)
+class Guards:
+    """Tests, in Python, that hold for arguments with which the same specialisation is launched.
+
+    ``prefix`` begins the names of ``objects`` in them. ``can_hold``: whether a call of these arguments can take the
+    fast way at all.
+    """
+
+    prefix: str
+    tests: list[str] = field(default_factory=list)
+    objects: list[Any] = field(default_factory=list)
+    can_hold: bool = True
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The same for guards that ask the same."""
+        return (*self.tests, *map(id, self.objects))
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """What the tests name."""
+        return {f"{self.prefix}object{i}": value for i, value in enumerate(self.objects)}
+
+    def named(self, value: Any) -> str:
+        """The name of an object in the tests."""
+        self.objects.append(value)
+        return f"{self.prefix}object{len(self.objects) - 1}"
+
+
+def guards_of(
+    prefix: str, parameters: Sequence[tuple[str, Type | None]], types: Sequence[Type], given: Mapping[str, Any]
+) -> Guards:
+    """What holds for these arguments, and for others of the same types and constants."""
+    guards = Guards(prefix)
+    for (name, annotated), type in zip(parameters, types, strict=True):
+        _guard(guards, name, annotated, type, given[name])
+    return guards
+
+
+def _guard(guards: Guards, source: str, annotated: Type | None, type: Type, value: Any) -> None:
+    match type:
+        case ArrayType() | PointerType():
+            # The packer itself asks for the layout and the rank.
+            guards.can_hold &= isinstance(value, DeviceArray)
+        case StructType() if annotated is None or isinstance(annotated, GenericType):
+            guards.tests.append(f"type({source}) is {guards.named(value.__class__)}")
+            guards.can_hold &= not isinstance(value, np.void)  # whose class says nothing of its fields
+        case ScalarType() if annotated is None or isinstance(annotated, GenericType):
+            _guard_number(guards, source, type, value)
+        case ConstexprType():
+            _guard_constant(guards, source, value)
+
+
+def _guard_number(guards: Guards, source: str, type: ScalarType, value: Any) -> None:
+    """A number of the same class; a Python int that has the same type by itself."""
+    guards.tests.append(f"type({source}) is {guards.named(value.__class__)}")
+    if isinstance(value, np.generic | float | bool) or type.is_float or infer_type("", source, value) != type:
+        return
+    match type.name:
+        case "i32":
+            guards.tests.append(f"{I32.minimum} <= {source} <= {I32.maximum}")
+        case "i64":
+            guards.tests.append(f"not {I32.minimum} <= {source} <= {I32.maximum} and {source} <= {I64.maximum}")
+        case _:
+            guards.tests.append(f"{source} > {I64.maximum}")
+
+
+def _guard_constant(guards: Guards, source: str, value: Any) -> None:
+    """An equal number of the same class, or the same object."""
+    if isinstance(value, int | np.integer) and value.__class__ is not bool:
+        guards.tests.append(f"type({source}) is {guards.named(value.__class__)} and {source} == {int(value)}")
+    elif value.__class__ is float:
+        # It tells 0.0 from -0.0, and NaN is itself.
+        guards.tests.append(f"type({source}) is {guards.named(float)} and {source}.hex() == {value.hex()!r}")
+    else:
+        guards.tests.append(f"{source} is {guards.named(value)}")
