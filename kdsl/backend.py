@@ -99,6 +99,10 @@ class Backend(Protocol):
 
     limits: DeviceLimits
 
+    def start(self) -> None:
+        """Begin with what the first call that needs the device would wait for, beside the caller; returns at once."""
+        ...
+
     def alloc(self, size: int) -> int:
         """The address of ``size`` fresh bytes, aligned to at least 256; MemoryError if there is no room."""
         ...

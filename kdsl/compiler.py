@@ -108,6 +108,7 @@ class ConfiguredKernel(Generic[P]):
     def _specialize_and_run(self, *arguments: Any, **keywords: Any) -> None:
         """What a call does at first, and again when the device, a captured name or a type has changed."""
         kernel = self.kernel
+        current_device().start()  # a GPU's context takes as long as the compilation, to which this thread now comes
         if not kernel.is_annotated:
             filling(self._run_open, kernel.defaults)(*arguments, **keywords)
             return

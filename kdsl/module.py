@@ -128,6 +128,7 @@ class _Loading:
 
     def _load(self) -> dict[str, Launcher]:
         backend = self.backend
+        backend.start()
         compilation = self.module.compile(backend.target)
         handle = backend.load(compilation.ptx.encode())
         attach(backend, handle, compilation.tree.variables)

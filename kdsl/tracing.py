@@ -21,6 +21,9 @@ class TracedBackend:
         self.target = backend.target
         self.limits = backend.limits
 
+    def start(self) -> None:
+        self._backend.start()
+
     def alloc(self, size: int) -> int:
         with self._timeline.step("alloc", f"{size} bytes"):
             return self._backend.alloc(size)

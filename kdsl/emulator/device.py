@@ -59,6 +59,9 @@ class Emulator:
         self._target = target
         self.limits = limits_of(target)
 
+    def start(self) -> None:
+        """Nothing: the emulator is ready once it is made."""
+
     # Memory.
 
     def alloc(self, size: int) -> int:

@@ -79,8 +79,7 @@ class CudaDriver:
         return int(found.cuDeviceGetCount()[1])
 
     def start(self) -> None:
-        """Make the context now, in this thread; beside a compilation, say."""
-        self._calls.enter()
+        self._calls.start_beside()
 
     def __repr__(self) -> str:
         return f"<CudaDriver {self.ordinal}: {self.description}, {self.target}>"

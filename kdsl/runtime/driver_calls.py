@@ -165,6 +165,18 @@ class Calls:
         for _ in range(min(count, len(self.recent))):
             self.recent.popleft()
 
+    def start_beside(self) -> None:
+        """Make the primary context in a thread of its own, while this one compiles; returns at once."""
+        if self.context is None and not (self.forked or self.dead):
+            threading.Thread(target=self._try_to_start, name="kdsl: CUDA context").start()
+
+    def _try_to_start(self) -> None:
+        with self._lock:
+            if self.context is None:
+                code, context = self.attempt("cuDevicePrimaryCtxRetain", self.device)
+                # What went wrong is met again, and raised, by the call that needs the context.
+                self.context = None if code else context
+
     def start(self) -> None:
         """Make the primary context, which takes a fifth of a second; later calls are free. Any thread may call it."""
         with self._lock:

@@ -34,6 +34,31 @@ def test_what_the_device_is(gpu: CudaDriver, fake_driver: Any) -> None:
     assert "cuDevicePrimaryCtxRetain" not in fake_driver.called()
 
 
+def context_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "kdsl: CUDA context"]
+
+
+def test_the_context_is_made_beside_the_caller(gpu: CudaDriver, fake_driver: Any) -> None:
+    gpu.start()
+    for thread in context_threads():
+        thread.join()
+    assert "cuDevicePrimaryCtxRetain" in fake_driver.called()
+    assert getattr(fake_driver.current, "context", 0) == 0  # another thread's is current there alone
+    gpu.start()
+    assert not context_threads()
+    gpu.alloc(256)
+    assert "cuDevicePrimaryCtxRetain" not in fake_driver.called() and fake_driver.current.context == 77
+
+
+def test_a_context_that_cannot_be_made_is_told_where_it_is_needed(gpu: CudaDriver, fake_driver: Any) -> None:
+    fake_driver.codes["cuDevicePrimaryCtxRetain"] = [2, 2]
+    gpu.start()
+    for thread in context_threads():
+        thread.join()
+    with pytest.raises(DeviceError, match="cuDevicePrimaryCtxRetain failed: CUDA_ERROR_OUT_OF_MEMORY"):
+        gpu.alloc(256)
+
+
 def test_an_architecture_newer_than_the_table_runs_the_newest_known(fake_driver: Any) -> None:
     fake_driver.attributes.update(COMPUTE_CAPABILITY_MAJOR=13, COMPUTE_CAPABILITY_MINOR=2)
     assert CudaDriver(api=fake_driver).target == "sm_121"
