@@ -11,8 +11,11 @@ import pytest
 import kdsl
 from kdsl.codegen.sass import find_tool
 from kdsl.files import kernels_of
-from kdsl.target import KNOWN
+from kdsl.target import KNOWN, Target
 from tests.examples.test_examples import SMALL, load
+
+FIRST = {"23_cluster_ring": "sm_90"}
+"""The first architecture of an example that older ones cannot run."""
 
 
 def known_to_ptxas(ptxas: Path) -> set[str]:
@@ -31,7 +34,13 @@ def test_ptxas_accepts_the_example(name: str, tmp_path: Path) -> None:
     kernels = list(kernels_of(load(name)).values())
     assert kernels
     path = tmp_path / "example.ptx"
+    first = Target.parse(FIRST.get(name, "sm_75"))
+    assert first.name in (load(name).__doc__ or "") or name not in FIRST
     for architecture in architectures:
+        if Target.parse(architecture).sm < first.sm:
+            with pytest.raises(kdsl.CompileError, match=f"{first} or newer; this is {architecture}"):
+                kdsl.compile(kernels, target=architecture)
+            continue
         ptx = kdsl.compile(kernels, target=architecture).ptx
         assert ".extern" not in ptx, architecture
         assert "debug" not in ptx, architecture
