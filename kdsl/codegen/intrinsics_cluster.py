@@ -27,13 +27,9 @@ def _arrive(context: Context, call: ir.IntrinsicCall, _: Sequence[llvm.Value]) -
     return context.call(f"{_BARRIER}arrive.relaxed", VOID, [], convergent=True)
 
 
-def _wait(context: Context, _: ir.IntrinsicCall, __: Sequence[llvm.Value]) -> Any:
-    return context.call(f"{_BARRIER}wait", VOID, [], convergent=True)
-
-
-def _cluster_sync(context: Context, call: ir.IntrinsicCall, _: Sequence[llvm.Value]) -> Any:
+def _cluster_sync(context: Context, _: ir.IntrinsicCall, __: Sequence[llvm.Value]) -> Any:
     context.call(f"{_BARRIER}arrive", VOID, [], convergent=True)
-    return _wait(context, call, ())
+    return context.call(f"{_BARRIER}wait", VOID, [], convergent=True)
 
 
 def _map_shared_rank(context: Context, call: ir.IntrinsicCall, arguments: Sequence[llvm.Value]) -> Any:
@@ -122,7 +118,6 @@ def _counter(context: Context) -> Any:
 
 CLUSTER: Mapping[str, Callable[[Context, ir.IntrinsicCall, Sequence[llvm.Value]], Any]] = {
     "cluster_arrive": _arrive,
-    "cluster_wait": _wait,
     "cluster_sync": _cluster_sync,
     "map_shared_rank": _map_shared_rank,
     "shared_rank_of": _shared_rank_of,

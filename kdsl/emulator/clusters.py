@@ -14,17 +14,15 @@ import numpy as np
 
 from kdsl.backend import Dim3, MemoryFault, SynchronizationError
 from kdsl.emulator.fragment import Fragment
-from kdsl.emulator.memory import Array, LaneFault
-from kdsl.emulator.spaces import REGION_BITS, Region
+from kdsl.emulator.memory import RANK_SHIFT, Array, LaneFault
+from kdsl.emulator.spaces import Region
 from kdsl.emulator.syntax import Instruction
 
 if TYPE_CHECKING:
     from kdsl.emulator.batch import Batch
 
-RANK_SHIFT = 27
 MOST_RANK = (1 << (32 - RANK_SHIFT)) - 2
 """Ranks from here on are written as this one, which no cluster has."""
-MOST_REGIONS = (1 << (RANK_SHIFT - REGION_BITS)) - 1
 OWN = (1 << RANK_SHIFT) - 1
 NEVER = 1 << 62
 

@@ -11,7 +11,7 @@ import numpy as np
 from kdsl.backend import DeviceError, Launch
 from kdsl.emulator.code import Code
 from kdsl.emulator.grid import GridLaunch
-from kdsl.emulator.limits import check_launch, check_shared, limits_of
+from kdsl.emulator.limits import check_launch, check_regions, check_shared, limits_of
 from kdsl.emulator.memory import Allocation, GlobalMemory
 from kdsl.emulator.program import Program, load
 
@@ -117,6 +117,7 @@ class Emulator:
         )  # fmt: skip
         try:
             check_shared(grid, self.target, self.limits)
+            check_regions(grid)
             grid.run()
         except DeviceError as error:
             checks = function.program.checks

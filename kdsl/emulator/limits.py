@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kdsl.backend import DeviceError, DeviceLimits, Dim3, Launch
 from kdsl.emulator.code import Code
+from kdsl.emulator.memory import MOST_REGIONS
 
 if TYPE_CHECKING:
     from kdsl.emulator.grid import GridLaunch
@@ -79,6 +80,16 @@ def check_cluster(code: Code, launch: Launch, limits: DeviceLimits) -> None:
         raise refusal(code, f"{asked} has {blocks} blocks, at most {most} are allowed")
     if any(extent % part for extent, part in zip(launch.grid, cluster, strict=True)):
         raise refusal(code, f"{asked}: grid {launch.grid} is no multiple of it")
+
+
+def check_regions(grid: GridLaunch) -> None:
+    """DeviceError when the module has more shared arrays than an address in another block's memory can tell apart."""
+    if grid.cluster_size > 1 and len(grid.shared.regions) > MOST_REGIONS:
+        count = len(grid.shared.regions)
+        raise refusal(
+            grid.code, f"the module of kernel {grid.code.name} has {count} shared arrays; the emulator can tell apart "
+            f"{MOST_REGIONS} in a cluster"
+        )  # fmt: skip
 
 
 def check_shared(grid: GridLaunch, target: str, limits: DeviceLimits) -> None:

@@ -23,6 +23,11 @@ SHARED_WINDOW = 1
 LOCAL_WINDOW = 2
 FUNCTION_WINDOW = 3
 FIRST_WINDOW = 16
+REGION_BITS = 20
+"""Shared variables stand so far apart."""
+RANK_SHIFT = 27
+"""Above these bits a shared address says in which block of the cluster it is."""
+MOST_REGIONS = (1 << (RANK_SHIFT - REGION_BITS)) - 1
 CONSTANT_BITS = 20
 MOST_CONSTANTS = 1 << (32 - CONSTANT_BITS)
 MOST_FREED = 4096

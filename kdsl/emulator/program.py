@@ -13,10 +13,10 @@ from kdsl.emulator.code import Code
 from kdsl.emulator.decode import Names, Scope
 from kdsl.emulator.instructions import atomics, control, data_movement, synchronization, warp_ops
 from kdsl.emulator.instructions.calls import Calls
-from kdsl.emulator.memory import FUNCTION_WINDOW, WINDOW_BITS, Allocation, GlobalMemory
+from kdsl.emulator.memory import FUNCTION_WINDOW, REGION_BITS, WINDOW_BITS, Allocation, GlobalMemory
 from kdsl.emulator.parse import parse
 from kdsl.emulator.pure import decode_pure
-from kdsl.emulator.spaces import REGION_BITS, Region
+from kdsl.emulator.spaces import Region
 from kdsl.emulator.syntax import BYTES, Instruction, Module, Symbol, Variable
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from kdsl.emulator.access import ROW_WINDOWS, check_written
 from kdsl.emulator.fragment import Fragment
-from kdsl.emulator.memory import SHARED_WINDOW, WINDOW_BITS, Array, Storage
-from kdsl.emulator.spaces import LOCAL_START, REGION_BITS, Region, RowMemory
+from kdsl.emulator.memory import REGION_BITS, SHARED_WINDOW, WINDOW_BITS, Array, Storage
+from kdsl.emulator.spaces import LOCAL_START, Region, RowMemory
 
 ALWAYS_SHADOWED = Region("local memory", 0, 0, 0)
 

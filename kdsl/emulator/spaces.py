@@ -12,9 +12,8 @@ import numpy as np
 
 from kdsl.backend import MemoryFault
 from kdsl.emulator.fragment import Fragment
-from kdsl.emulator.memory import Array, LaneFault, Storage
+from kdsl.emulator.memory import REGION_BITS, Array, LaneFault, Storage
 
-REGION_BITS = 20
 LOCAL_START = 1 << 20
 WRITTEN = {1: 0x01, 2: 0x0101, 4: 0x01010101, 8: 0x0101010101010101}
 UNSIGNED = {1: "u1", 2: "u2", 4: "u4", 8: "u8"}

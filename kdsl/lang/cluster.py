@@ -58,7 +58,7 @@ def cluster_arrive(order: Literal["release", "relaxed"] = "release") -> None:
     """
 
 
-@intrinsic(Emit("cluster_wait"), ptx="barrier.cluster.wait", convergent=True, min_sm=FIRST)
+@intrinsic(Nvvm("llvm.nvvm.barrier.cluster.wait", ()), ptx="barrier.cluster.wait", convergent=True, min_sm=FIRST)
 def cluster_wait() -> None:
     """Wait until every thread of the cluster that has not returned has come to `cluster_arrive`."""
 

@@ -115,7 +115,8 @@ def _check_that_it_fits(calls: Calls, function: CudaFunction, launch: Launch, co
     if code:
         raise refused(calls, function, launch, code)
     asked = prod(launch.grid)
-    if asked > most:
+    # Where no block fits, not even one, the driver says why at the launch.
+    if asked > most > 0:
         raise LaunchConfigValueError(
             f"grid = {launch.grid} of {function.name} has {asked} blocks, and a cooperative launch runs all of them at "
             f"once: at most {most} fit on this GPU with blocks of {prod(launch.block)} threads and "

@@ -27,6 +27,12 @@ from kdsl import (
     brev,
     byte_perm,
     clock64,
+    cluster_arrive,
+    cluster_idx,
+    cluster_rank,
+    cluster_size,
+    cluster_sync,
+    cluster_wait,
     clz,
     constant,
     dp4a,
@@ -42,7 +48,10 @@ from kdsl import (
     funnel_shift_l,
     globaltimer,
     grid,
+    grid_dependency_wait,
     grid_dim,
+    grid_launch_dependents,
+    grid_sync,
     gridsize,
     i32,
     i64,
@@ -54,6 +63,7 @@ from kdsl import (
     load,
     local,
     lop3,
+    map_shared_rank,
     match_all_sync,
     match_any_sync,
     mul_hi,
@@ -65,6 +75,7 @@ from kdsl import (
     reduce_max_sync,
     rsqrt,
     shared,
+    shared_rank_of,
     shfl_down_sync,
     shfl_sync,
     shfl_up_sync,
@@ -232,3 +243,20 @@ def vectors(a: Ptr[f32x4], b: Array[f32x4, 1], pairs: Ptr[f32x2], n: i32) -> Non
         v.x += 1.0
         pairs[i] = v.xy
         b[i] = f32x4(pairs[i], 0.0, 1.0) + v
+
+
+@kernel(cluster=(2, 1, 1), max_registers=64)
+def of_a_cluster(x: Ptr[f32], room: Array[f32, 1]) -> None:
+    own = shared.array(32, f32)
+    moved = shared.dynamic(f32)
+    own[thread_idx.x] = x[cluster_idx.x]
+    cluster_sync()
+    there = map_shared_rank(own, (cluster_rank() + 1) % cluster_size())
+    further = map_shared_rank(moved, 0) + 1
+    further[0] = there[thread_idx.x] + 1.0
+    cluster_arrive("relaxed")
+    cluster_wait()
+    x[0] = float(shared_rank_of(moved))
+    grid_launch_dependents()
+    grid_dependency_wait()
+    grid_sync()
