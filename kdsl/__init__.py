@@ -107,7 +107,7 @@ if TYPE_CHECKING:
     )
     from kdsl.lang.inline import asm
     from kdsl.lang.math import brev, byte_perm, clz, fast, ffs, fma, hadd, mul24, mul_hi, popc, rhadd, rsqrt, sad
-    from kdsl.lang.memory import load, local, prefetch, shared, store
+    from kdsl.lang.memory import address_of, load, local, prefetch, shared, store
     from kdsl.lang.special import brkpt, clock, clock64, globaltimer, nanosleep, sm_id, trap
     from kdsl.lang.static import static_assert, static_range, type_of, unroll
     from kdsl.lang.struct import struct
@@ -213,7 +213,7 @@ _MODULES = {
         "funnel_shift_l funnel_shift_lc funnel_shift_r funnel_shift_rc bfe bfi lop3 mul_wide dp4a dp2a_lo dp2a_hi"
     ),
     "kdsl.lang.special": "brkpt clock clock64 globaltimer nanosleep sm_id trap",
-    "kdsl.lang.memory": "shared local load store prefetch",
+    "kdsl.lang.memory": "address_of shared local load store prefetch",
     "kdsl.lang.inline": "asm",
     "kdsl.lang.static": "static_assert static_range type_of unroll",
     "kdsl.lang.struct": "struct",
@@ -278,6 +278,7 @@ __all__ = [
     "Target",
     "__version__",
     "active_mask",
+    "address_of",
     "all_sync",
     "any_sync",
     "asm",

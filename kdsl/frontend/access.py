@@ -12,6 +12,7 @@ from kdsl.frontend.intrinsics import constant_of
 from kdsl.frontend.memory import address_of, elements, written_address
 from kdsl.frontend.values import Poison, Runtime
 from kdsl.ir import nodes as ir
+from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ScalarType, VectorType
 
 T = TypeVar("T")
@@ -45,6 +46,9 @@ def element_type(
     hint = None
     if isinstance(type, VectorType):
         hint = f"take a component's address: bitcast({frame.text(found['array'])}, Ptr[{type.element}])"
+    if isinstance(type, StructType):
+        array, index = frame.text(found["array"]), frame.text(found["index"])
+        hint = f"take a field's address: {name}(address_of({array}[{index}].{type.fields[0].name}), 0, ...)"
     frame.error(found["array"], f"{name}() takes elements of {takes}, and these are {type}", hint)
     return None
 

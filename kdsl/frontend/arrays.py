@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from kdsl.frontend.memory import array_of, as_int, constant_int, elements
 from kdsl.frontend.structs import class_type
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, describe, is_constant
 from kdsl.ir import nodes as ir
+from kdsl.lang.struct_dtype import difference, dtype_name, struct_of_dtype
+from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import VOID, ArrayType, ElementType, PointerType, ScalarType, Space, Type, VectorType, as_type
 from kdsl.lang.variables import CONSTANT_BYTES
 
@@ -68,25 +71,23 @@ def shared_dynamic(frame: Frame, node: ast.Call) -> Value:
 
 
 def constant_array(frame: Frame, node: ast.Call) -> Value:
-    """``constant.array(array)``."""
+    """``constant.array(array)``, ``constant.array(array, Particle)``."""
     name = "constant.array"
-    found = match_arguments(frame, node, name, ("array",))
+    found = match_arguments(frame, node, name, ("array", "dtype"), frozenset({"dtype"}))
     if found is None:
         return POISON
     place = found["array"]
     value = frame.value(place)
-    if isinstance(value, Poison):
+    wanted = _element_type(frame, found["dtype"], f"{name}()", "a @struct class") if "dtype" in found else None
+    if isinstance(value, Poison) or ("dtype" in found and wanted is None):
         return POISON
     array = value.object if isinstance(value, Static) else None
     if not isinstance(array, np.ndarray):
         hint = "make it on the host, outside of the kernel, and name it here"
         return frame.error(place, f"{name}() takes a NumPy array of the host", hint)
-    try:
-        type: Type = as_type(array.dtype)
-    except TypeError:
-        type = VOID
-    if not isinstance(type, ScalarType):
-        return frame.error(place, f"a kernel has no type for elements of {array.dtype}", "such as a.astype(np.float32)")
+    type = _constant_element(frame, array.dtype, wanted, place)
+    if type is None:
+        return POISON
     if not 1 <= array.ndim <= 4 or not array.size:
         return frame.error(place, f"{name}() takes 1 to 4 dimensions with elements, and this has shape {array.shape}")
     captures = frame.session.captures
@@ -98,6 +99,28 @@ def constant_array(frame: Frame, node: ast.Call) -> Value:
     text = frame.text(place)
     array_type = ArrayType(type, array.ndim, Space.CONSTANT, array.shape)
     return Runtime(ir.ConstantArray(text if text.isidentifier() else "array", data, array_type, frame.span(node)))
+
+
+def _constant_element(
+    frame: Frame, dtype: np.dtype[Any], wanted: ElementType | None, place: ast.expr
+) -> ScalarType | StructType | None:
+    """The type of a host array's elements; None (reported) if kernels have none, or it is not ``wanted``."""
+    try:
+        type: Type = struct_of_dtype(dtype) if dtype.names is not None else as_type(dtype)
+    except TypeError:
+        type = VOID
+    if isinstance(type, StructType) and isinstance(wanted, StructType) and dtype == wanted.numpy:
+        return wanted
+    if isinstance(wanted, StructType):
+        message = f"the array's elements are no {wanted}: {difference(wanted, dtype)}"
+        frame.error(place, message, f"such as a.astype({dtype_name(wanted)})")
+    elif not isinstance(type, ScalarType | StructType):
+        frame.error(place, f"a kernel has no type for elements of {dtype}", "such as a.astype(np.float32)")
+    elif wanted is not None and wanted != type:
+        frame.error(place, f"the array's elements are {type}, not {wanted}", "leave the dtype out")
+    else:
+        return type
+    return None
 
 
 def _element_type(frame: Frame, node: ast.expr, name: str, example: str) -> ElementType | None:

@@ -10,10 +10,9 @@ from typing import Any
 from kdsl.frontend import reshape, struct_methods, structs, vectors
 from kdsl.frontend.casts import cast_call, cast_type
 from kdsl.frontend.constructs import handler
-from kdsl.frontend.frame import Frame, NestedFunction
+from kdsl.frontend.frame import BoundMethod, Frame, NestedFunction
 from kdsl.frontend.hints import public_names
 from kdsl.frontend.intrinsics import intrinsic_call
-from kdsl.frontend.struct_methods import BoundMethod
 from kdsl.frontend.structs import class_type, struct_type
 from kdsl.frontend.syntax import EXPRESSIONS
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, describe, type_of

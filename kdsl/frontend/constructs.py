@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from kdsl.frontend import arrays, atomics, builtin, caching, casts, choosing, inline, printing, tuples
+from kdsl.frontend import addresses, arrays, atomics, builtin, caching, casts, choosing, inline, printing, tuples
 from kdsl.frontend.barriers import named_barrier
 from kdsl.frontend.clusters import map_rank, rank_of
 from kdsl.frontend.frame import Frame
@@ -19,7 +19,7 @@ from kdsl.lang import atomic
 from kdsl.lang.casts import bitcast
 from kdsl.lang.cluster import map_shared_rank, shared_rank_of
 from kdsl.lang.inline import asm
-from kdsl.lang.memory import constant, load, local, prefetch, shared, store
+from kdsl.lang.memory import address_of, constant, load, local, prefetch, shared, store
 from kdsl.lang.static import static_assert, static_range, type_of, unroll
 from kdsl.lang.synchronization import barrier, barrier_arrive
 
@@ -69,6 +69,7 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (barrier_arrive, named_barrier(barrier_arrive)),
         (map_shared_rank, map_rank),
         (shared_rank_of, rank_of),
+        (address_of, addresses.address_of),
         (load, caching.load),
         (store, caching.store),
         (prefetch, caching.prefetch),

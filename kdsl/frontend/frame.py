@@ -93,6 +93,15 @@ class NestedFunction:
         return getattr(self.node, "name", "<lambda>")
 
 
+@dataclass(frozen=True, slots=True)
+class BoundMethod:
+    """``p.kinetic``, to be called."""
+
+    function: FunctionType
+    receiver: Runtime
+    place: ast.expr
+
+
 @dataclass
 class Loop:
     """A loop being built: the variables that are assigned at every `break`, and at every `continue`, so far."""
@@ -183,7 +192,7 @@ class Frame:
             case Static(object):
                 what = describe_object(object, self.text(node))
                 hint = f"write {self.text(node)}.x, .y or .z" if isinstance(object, Registers) else None
-                if isinstance(object, Intrinsic | FunctionType):
+                if isinstance(object, Intrinsic | FunctionType | BoundMethod):
                     hint = f"call it: {self.text(node)}(...)"
                 self.error(node, f"{what} is not a value that a kernel computes with", hint)
             case Poison():
@@ -414,6 +423,8 @@ def describe_object(value: Any, text: str) -> str:
         return "None"
     if kind in ("function", "NestedFunction", "builtin_function_or_method", "Intrinsic", "Construct"):
         return f"the function `{text}`"
+    if isinstance(value, BoundMethod):
+        return f"the method `{text}`"
     if isinstance(value, Registers):
         return f"`{text}`"
     if kind == "ndarray":

@@ -212,7 +212,10 @@ def address_of(
     type = base.expr.type if isinstance(base, Runtime) else None
     if not isinstance(type, PointerType | ArrayType):
         what = describe_object(base.object, frame.text(base_node)) if isinstance(base, Static) else _kind(base)
-        frame.error(base_node, f"{what} cannot be indexed", _static_hint(getattr(base, "object", None)))
+        hint = _static_hint(getattr(base, "object", None))
+        if isinstance(base, Runtime) and isinstance(base.expr, ir.Load):
+            hint = f"its address can: address_of({frame.text(base_node)})"
+        frame.error(base_node, f"{what} cannot be indexed", hint)
         return None
     assert isinstance(base, Runtime)
     ndim = type.ndim if isinstance(type, ArrayType) else 1

@@ -53,7 +53,7 @@ def target_place(frame: Frame, target: Target, base: Value) -> Place | None:
     index = _index(frame, target, base.type)
     if index is None:
         return None
-    owner = _place(frame, base.expr, target)
+    owner = origin(frame, base.expr)
     if owner is None:
         if not frame.quiet:
             text = frame.text(target.value)
@@ -80,7 +80,7 @@ def _index(frame: Frame, target: Target, type: Type) -> int | None:
     return None
 
 
-def _place(frame: Frame, expr: ir.Expr, target: Target) -> Place | None:
+def origin(frame: Frame, expr: ir.Expr) -> Place | None:
     """The place that a value was read from; None for one that a computation made."""
     match expr:
         case ir.Read(local) if frame.locals.get(local.name) is local:
@@ -88,7 +88,7 @@ def _place(frame: Frame, expr: ir.Expr, target: Target) -> Place | None:
         case ir.Load(address, access=None):
             return InMemory(address, expr.type)
         case ir.FieldValue(value, index) | ir.Swizzle(value, (index,)):
-            owner = _place(frame, value, target)
+            owner = origin(frame, value)
             return None if owner is None else _part(owner, index, expr.span)
     return None
 

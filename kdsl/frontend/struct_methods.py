@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import FunctionType
 
 from kdsl.frontend import structs
 from kdsl.frontend.effects import has_effects
-from kdsl.frontend.frame import Frame
+from kdsl.frontend.frame import BoundMethod, Frame
 from kdsl.frontend.meet import named
 from kdsl.frontend.structs import struct_type
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, is_bool, type_of
@@ -53,15 +52,6 @@ COMPARE = {
     CompareOp.GE: ("__ge__", "__le__"),
 }
 """The method of the left operand, and that of the right one for the same comparison."""
-
-
-@dataclass(frozen=True, slots=True)
-class BoundMethod:
-    """``p.kinetic``, to be called."""
-
-    function: FunctionType
-    receiver: Runtime
-    place: ast.expr
 
 
 def attribute(frame: Frame, value: Runtime, type: StructType, node: ast.Attribute) -> Value:

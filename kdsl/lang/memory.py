@@ -41,8 +41,9 @@ class constant:
 
     @staticmethod
     @construct
-    def array(array: Any) -> Array[Any, Any]:
+    def array(array: Any, dtype: Any = None) -> Array[Any, Any]:
         """A copy of a NumPy array of the host that the kernel captures, for all threads to read; 64 KB in all.
+        ``dtype`` is for the `@struct` class of the elements of a structured array.
 
         Fastest where the threads of a warp read the same element. It is copied when the kernel is compiled; a launch
         after the array has changed, or its name was bound to another, compiles again.
@@ -56,6 +57,15 @@ class local:
     @construct
     def array(shape: int | tuple[int, ...], dtype: type[T]) -> Array[T, Any]:
         """An array of one thread, uninitialised; ``shape`` is constant. Constant indices keep it in registers."""
+
+
+@construct
+def address_of(element: T) -> Ptr[T]:
+    """The address of what lies in memory, as C's ``&``: of an element, ``address_of(a[i])``, a field of one,
+    ``address_of(a[i].mass)``, or a component, ``address_of(a[i].x)``.
+
+    So atomics are done on a field: ``atomic.add(address_of(a[i].mass), 0, v)``. A variable has no address.
+    """
 
 
 @overload

@@ -148,7 +148,13 @@ def numbers(type: StructType, value: Any) -> tuple[Any, ...]:
     found = []
     for field in type.fields:
         held = value[field.name] if isinstance(value, np.void) else getattr(value, field.name)
-        found.append(numbers(field.type, held) if isinstance(field.type, StructType) else held)
+        match field.type:
+            case StructType():
+                found.append(numbers(field.type, held))
+            case PointerType():
+                found.append(0 if held is None else getattr(held, "address", held))
+            case _:
+                found.append(held)
     return tuple(found)
 
 

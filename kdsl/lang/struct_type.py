@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from kdsl.lang.types import MemoryType, ScalarType, VectorType
+    from kdsl.lang.types import MemoryType
 
 
 @dataclass(frozen=True)
@@ -79,42 +79,3 @@ class StructType:
         return self.name
 
     __repr__ = __str__
-
-
-@cache
-def struct_of_dtype(dtype: np.dtype[Any]) -> StructType:
-    """The type of the elements of a structured NumPy array whose class nobody named: the same for equal dtypes.
-
-    TypeError for a dtype with fields that kernels do not have, or at offsets where C has none.
-    """
-    from kdsl.lang.types import VectorType, as_type  # they need the type above
-
-    made = StructType(f"struct {{{', '.join(dtype.names or ())}}}")
-    fields: list[StructField] = []
-    align = 1
-    for name in dtype.names or ():
-        assert dtype.fields is not None
-        field, offset, *_ = dtype.fields[name]
-        if field.subdtype is not None:
-            scalar, shape = field.subdtype
-            element = as_type(scalar)
-            type: MemoryType = _vector(name, element, shape, VectorType)
-        elif field.names is not None:
-            type = struct_of_dtype(field)
-        else:
-            type = as_type(field)  # type: ignore[assignment]  # of a plain dtype it is a scalar
-        if offset % type.align:
-            raise TypeError(f"field {name!r} is at byte {offset}, which is no multiple of {type.align}")
-        align = max(align, type.align)
-        fields.append(StructField(name, type, offset))
-    if dtype.itemsize % align or not fields:
-        raise TypeError(f"elements of {dtype.itemsize} bytes, which is no multiple of {align}")
-    made.set_layout(fields, dtype.itemsize, align)
-    return made
-
-
-def _vector(name: str, element: object, shape: tuple[int, ...], vector: type[VectorType]) -> VectorType:
-    if len(shape) != 1 or shape[0] not in (2, 4):
-        raise TypeError(f"field {name!r} has the shape {shape}, and kernels have vectors of 2 and 4")
-    scalar: ScalarType = element  # type: ignore[assignment]  # as above
-    return vector(scalar, shape[0])

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from kdsl.backend import Backend
+from kdsl.lang.struct_dtype import described, difference, dtype_name
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import I32, ML_DTYPES, U64, ArrayType, PointerType, ScalarType, Type, VectorType
 from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, ExtentError
 from kdsl.runtime.interface import NotOnDeviceError, device_view
 from kdsl.runtime.memory import DeviceArray, contiguous_strides, is_masked
 from kdsl.runtime.scalars import packable, shown
-from kdsl.runtime.structs import described, difference, dtype_name, struct_bytes
+from kdsl.runtime.structs import struct_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from kdsl.lang.struct import is_struct, struct_type_of
-from kdsl.lang.struct_type import StructType, struct_of_dtype
+from kdsl.lang.struct_dtype import struct_of_dtype
+from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import F32, SCALARS, ArrayType, ConstexprType, ScalarType, Type, as_type, boolean
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 from kdsl.runtime.interface import NotOnDeviceError, device_view

@@ -11,7 +11,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from kdsl.backend import Backend
-from kdsl.lang.struct_type import StructType, struct_of_dtype
+from kdsl.lang.struct_dtype import struct_of_dtype
+from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import F32, ScalarType, as_type
 
 INT32_ELEMENTS = 2**31 - 1

@@ -1,4 +1,4 @@
-"""Struct arguments: the bytes of one that is passed by value, and what differs between a NumPy dtype and a struct's."""
+"""Struct arguments: the bytes of one that is passed by value."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kdsl.backend import Backend
+from kdsl.lang.struct_dtype import described, difference, dtype_name
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import PointerType, ScalarType, VectorType
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
@@ -89,45 +90,3 @@ def _format(type_: StructType) -> struct.Struct:
                 text += FORMATS[scalar.name]
         end = field.offset + field.type.size
     return struct.Struct(text + "x" * (type_.size - end))
-
-
-def dtype_name(type_: ScalarType | StructType) -> str:
-    """The dtype of a type, as a message names it."""
-    if not isinstance(type_, StructType):
-        return str(type_.numpy)
-    return f"{type_}.dtype" if type_.python is not None else described(type_.numpy)
-
-
-def described(dtype: np.dtype[Any]) -> str:
-    """A dtype in a message: a structured one by its fields."""
-    if dtype.names is None:
-        return str(dtype)
-    return f"{{{', '.join(f'{name}: {_field(dtype, name)[0]}' for name in dtype.names)}}}"
-
-
-def difference(type_: StructType, dtype: np.dtype[Any]) -> str:
-    """The first thing in which a dtype differs from a struct's."""
-    wanted = type_.numpy
-    if dtype.names is None:
-        return f"{dtype} has no fields"
-    missing = [name for name in wanted.names or () if name not in dtype.names]
-    extra = [name for name in dtype.names if name not in (wanted.names or ())]
-    if missing:
-        return f"it has no field {missing[0]!r}"
-    if extra:
-        return f"{type_} has no field {extra[0]!r}"
-    if dtype.names != wanted.names:
-        return f"its fields are in the order {', '.join(dtype.names)}"
-    for name in wanted.names or ():
-        (want, at), (have, place) = _field(wanted, name), _field(dtype, name)
-        if want != have:
-            return f"its field {name!r} is {have}, not {want}"
-        if at != place:
-            return f"its field {name!r} is at byte {place}, not {at}"
-    return f"its elements have {dtype.itemsize} bytes, not {wanted.itemsize}"
-
-
-def _field(dtype: np.dtype[Any], name: str) -> tuple[np.dtype[Any], int]:
-    assert dtype.fields is not None
-    field, offset, *_ = dtype.fields[name]
-    return field, offset

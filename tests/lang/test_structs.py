@@ -425,3 +425,23 @@ def test_parameters_without_annotations(device):
         assert (out == a["mass"] + 3 + a["velocity"]["x"]).all()
         k[1, N](a[::-1], p, out)
         assert (out == (a["mass"] + 3 + a["velocity"]["x"])[::-1]).all()
+
+
+def test_two_classes_of_one_name_are_two_types(device: str) -> None:
+    def make(kind):
+        @struct
+        class Same:
+            a: kind
+
+        @kernel
+        def k(p: Ptr[Same], s: Same):
+            p[0].a += s.a
+
+        return Same, k
+
+    for kind, dtype in ((f32, np.float32), (i32, np.int32)):
+        same, k = make(kind)
+        array = kdsl.zeros(1, same)
+        k[1, 1](array, same(2))
+        assert array.to_host()["a"].tolist() == [2]
+        assert array.dtype["a"] == dtype

@@ -1,0 +1,216 @@
+"""What is wrong with structs in kernels, and what the errors say."""
+
+# mypy: ignore-errors
+
+import numpy as np
+
+from kdsl import Array, Ptr, address_of, atomic, constant, f32, f32x4, i32, kernel, load, local, shared, struct
+from tests.frontend.harness import check_errors, errors_of
+
+
+@struct
+class Vec:
+    x: f32
+    y: f32 = 2.0
+    next: Ptr[f32] = 0
+
+    def length(self) -> f32:
+        return self.x + self.y
+
+    def grow(self, s: f32):
+        self.x *= s  # error: `self` is a copy in a kernel: what `grow` assigns to it is lost
+        # hint: return a new struct, return Vec(...), and assign that: p = p.grow(...)
+
+    def without():
+        return 1
+
+    @classmethod
+    def made(cls):
+        return cls(1, 2)
+
+
+@struct
+class Plain:
+    a: i32
+    b: f32x4
+    v: Vec
+
+
+@struct
+class Odd:
+    a: i32
+
+    def __eq__(self, other):
+        return self.a
+
+    def __add__(self, other: "Odd"):
+        return other
+
+    def __bool__(self):
+        return self.a
+
+
+class Class:
+    a: i32
+
+    def __init__(self, a):
+        self.a = a
+
+
+TABLE = np.zeros(4, np.dtype({"names": ["a", "c"], "formats": ["i4", "f4"]}))
+OBJECTS = np.zeros(4, np.dtype([("a", "O")]))
+BAD = Vec("text")
+WIDE = Odd(2**40)
+
+
+def test_fields():
+    @kernel
+    def k(a: Array[Plain, 1], p: Ptr[Plain], v: Vec, out: Ptr[f32]):
+        out[0] = v.z  # error: Vec has no field `z` # hint: its fields are x, y, next
+        out[1] = a[0].v.yy  # error: Vec has no field `yy` # hint: did you mean `y`?
+        out[2] = p.a  # error: `p` is a Ptr, which has no attribute `a` # hint: index it: p[0].a
+        p.a = 1  # error: `p` is a Ptr: it has no fields, its elements have # hint: index it: p[0].a = ...
+        out[3] = a.a  # error: an array has no attribute `a` in a kernel # hint: it has shape, size, ndim and dtype
+        a[0].c = 1  # error: Plain has no field `c`
+        a[0].v.x += v  # error: Vec has no `+` with f32 # hint: define __radd__ in it
+        a[0].a = 1.5  # error: 1.5 is a float literal where i32 is needed
+        a[0].b = 1.0  # error: this is f32, but `a[0].b` takes f32x4 # hint: convert it: f32x4(1.0)
+        a[0].v = a[1]  # error: this is Plain, but `a[0].v` takes Vec
+        a[0] = v  # error: this is Vec, but `a` takes Plain
+        v[0] = 1.0  # error: `v` is Vec, whose fields are assigned by name # hint: such as v.x = ...
+        out[4] = v.length  # error: the method `v.length` is not a value that a kernel computes with
+        # hint: call it: v.length(...)
+        v.length = 1  # error: Vec has no field `length`
+
+    check_errors(k)
+
+
+def test_construction():
+    @kernel
+    def k(out: Ptr[Vec], p: Ptr[f32], n: i32):
+        a = Vec()  # error: Vec() needs `x` # hint: it takes x, y, next
+        b = Vec(1, 2, 3, 4)  # error: Vec() takes 1 to 3 arguments (x, y, next), and this gives 4
+        c = Vec(1, z=2)  # error: Vec() has no parameter `z` # hint: it takes x, y, next
+        d = Vec(1, 2)  # error: `next` of Vec is a pointer, which has no default in a kernel # hint: say which
+        e = Vec(1, x=2, next=p)  # error: Vec() got `x` twice
+        f = Vec(p, 1, p)  # error: this is Ptr[f32], but `x` of Vec takes f32
+        g = Vec(1, 2, n)  # error: this is i32, but `next` of Vec takes Ptr[f32]
+        h = Plain(1.0, f32x4(1), out[0])  # error: 1.0 is a float literal where i32 is needed
+        i = Class(1)  # error: `Class` is a class, and a kernel makes no objects # hint: decorate it with @struct
+        j = Vec.made()  # error: `Vec.made` is a method, and a kernel has no objects # hint: write a plain function
+
+    check_errors(k)
+
+
+def test_methods():
+    @kernel
+    def k(v: Vec, out: Ptr[f32]):
+        out[0] = v.length(1)  # error: length() takes 0 arguments, and this gives 1
+        v.grow(2.0)
+        out[1] = v.without()  # error: `without` takes no `self` # hint: a method without `self` is a @staticmethod
+        out[2] = v.made()  # error: `made` is a class method, and a kernel has no classes
+        # hint: make it a @staticmethod that names Vec
+        out[3] = v(1)  # error: `v` is Vec, not a function # hint: define __call__ in it, or name a method
+        out[4] = v[0]  # error: Vec has no elements # hint: define __getitem__ in it, or compute with its fields
+        out[5] = len(v)  # error: Vec has no len() # hint: define __len__ in it, or compute with its fields
+
+    check_errors(k, helpers=(Vec.grow,))
+
+
+def test_operators():
+    @kernel
+    def k(v: Vec, o: Odd, p: Plain, out: Ptr[f32]):
+        out[0] = v + 1  # error: Vec has no `+` # hint: define __add__ in it, or compute with its fields
+        out[1] = 2 * v  # error: Vec has no `*` with an int literal (i32) # hint: define __rmul__ in it
+        w = -v  # error: Vec has no `-` # hint: define __neg__ in it, or compute with its fields
+        out[2] = 1 if v == p else 0  # error: Vec and Plain cannot be equal
+        out[3] = 1 if v < v else 0  # error: Vec has no `<` # hint: define __lt__ in it, or compute with its fields
+        out[4] = 1 if o == o else 0  # error: `__eq__` gives i32, and a comparison gives a bool
+        out[5] = 1 if v else 0  # error: Vec has no truth # hint: define __bool__ in it, or compute with its fields
+        out[6] = 1 if o else 0  # error: `__bool__` gives i32, and a test takes a bool
+        q = o + 1  # error: this is i32, but `other` of `__add__` takes Odd
+        out[7] = f32(v)  # error: f32() takes numbers, and this is Vec # hint: take a field: v.x
+        m = max(v, v)  # error: max() takes numbers, and this is Vec
+        # hint: compare them, and choose with a conditional expression
+        v += 1  # error: Vec has no `+` # hint: define __add__ in it, or compute with its fields
+        print(v)  # error: a Vec cannot be printed as a whole # hint: print its fields: {v.x}
+        out[8] = (v if out[0] > 0 else p).x  # error: the two arms are Vec and Plain
+        x, y = v  # error: Vec cannot be unpacked: it is no tuple
+
+    check_errors(k)
+
+
+def test_variables():
+    def take(v: Vec):
+        return v.x
+
+    @kernel
+    def k(v: Vec, p: Plain, out: Ptr[f32], n: i32):
+        w = v
+        w = p  # error: `w` is Plain here but Vec at line {-1} (`w = v`); a variable keeps one type
+        if n > 0:
+            u = v
+        u.x = 1  # error: `u` may be read before it has a value
+        out[0] = take(p)  # error: this is Plain, but `v` of `take` takes Vec
+        out[1] = take((1.0, 2.0))  # error: this is tuple[f32, f32], but `v` of `take` takes Vec
+        (v if n else v).x = 1  # error: `v if n else v` is no variable of this function, and no element of an array
+        # hint: bind it to a name first: s = v if n else v
+
+    check_errors(k)
+
+
+def test_memory():
+    @kernel
+    def k(a: Array[Plain, 1], v: Vec, out: Ptr[f32], n: i32):
+        atomic.add(a, 0, 1)  # error: atomic.add() takes elements of i32, u32, i64, u64, f16, bf16, f32, f64,
+        #   and these are Plain # hint: take a field's address: atomic.add(address_of(a[0].a), 0, ...)
+        atomic.add(a[0].a, 0, 1)  # error: i32 cannot be indexed # hint: its address can: address_of(a[0].a)
+        p = address_of(v)  # error: `v` is in a register, which has no address
+        # hint: local.array(1, Vec) is a variable that has one
+        q = address_of(v.x)  # error: `v.x` is in a register, which has no address
+        r = address_of(n + 1)  # error: `n + 1` does not lie in memory
+        # hint: address_of() takes an element or a part of one: a[i].x
+        s = constant.array(TABLE, Plain)  # error: the array's elements are no Plain: it has no field 'b'
+        # hint: such as a.astype(Plain.dtype)
+        t = constant.array(OBJECTS)  # error: a kernel has no type for elements of [('a', 'O')]
+        u = shared.array(4, Class)  # error: shared.array() takes a scalar, vector or struct type here
+        w = local.array(4, Class)  # error: local.array() takes a scalar, vector or struct type here
+        c = constant.array(TABLE)
+        c[0].a = 1  # error: a kernel cannot write constant memory # hint: copy it into a shared or local array first
+        x = shared.dynamic(Plain, 4)  # error: 4 is no offset in bytes for Plain: no multiple of 16
+        # hint: 16 is the next that is
+
+    check_errors(k)
+
+
+def test_loads_with_options():
+    @kernel
+    def k(a: Array[Plain, 1]):
+        p = load(a, 0, cache="cg")  # error: load() takes elements of bool, i8, i16, i32, i64, u8, u16, u32, u64, f16,
+        #   bf16, f32, f64, and these are Plain
+
+    (found,) = errors_of(k)
+    assert found.message.endswith("and these are Plain")
+    assert "address_of(a[0].a)" in found.hint
+
+
+def test_captured_structs():
+    @kernel
+    def k(out: Ptr[f32]):
+        out[0] = BAD.x  # error: `Vec.x` is f32, and holds 'text', which does not fit
+
+    check_errors(k)
+
+    @kernel
+    def wide(out: Ptr[i32]):
+        out[0] = WIDE.a  # error: `Odd.a` is i32, and holds 1099511627776, which does not fit
+
+    check_errors(wide)
+
+
+def test_annotations():
+    @kernel
+    def k(c: Class):  # error: `c` is annotated `Class`, which is no type of the kernel language
+        pass
+
+    check_errors(k)
