@@ -145,7 +145,7 @@ def struct_type_of(value: object) -> StructType:
 
 def numbers(type: StructType, value: Any) -> tuple[Any, ...]:
     """What the fields of an object (or a NumPy record) hold, as nested tuples that NumPy takes for an element."""
-    found = []
+    found: list[Any] = []
     for field in type.fields:
         held = value[field.name] if isinstance(value, np.void) else getattr(value, field.name)
         match field.type:
