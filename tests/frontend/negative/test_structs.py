@@ -70,7 +70,7 @@ def test_fields():
         out[1] = a[0].v.yy  # error: Vec has no field `yy` # hint: did you mean `y`?
         out[2] = p.a  # error: `p` is a Ptr, which has no attribute `a` # hint: index it: p[0].a
         p.a = 1  # error: `p` is a Ptr: it has no fields, its elements have # hint: index it: p[0].a = ...
-        out[3] = a.a  # error: an array has no attribute `a` in a kernel # hint: it has shape, size, ndim and dtype
+        out[3] = a.a  # error: an array has no attribute `a` in a kernel
         a[0].c = 1  # error: Plain has no field `c`
         a[0].v.x += v  # error: Vec has no `+` with f32 # hint: define __radd__ in it
         a[0].a = 1.5  # error: 1.5 is a float literal where i32 is needed
