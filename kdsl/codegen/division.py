@@ -26,6 +26,8 @@ def floor_divide(context: Context, t: ScalarType, n: llvm.Value, d: llvm.Value, 
     if shift := _power_of_two(divisor):
         amount = constant(t, shift.bit_length() - 1)
         return builder.ashr(n, amount) if numerator.low < 0 else builder.lshr(n, amount)
+    if _any_signs(numerator, divisor):
+        return _signed_divide(context, t, n, d, numerator)[0]
     quotient, _ = _divide(context, t, n, d, ranges)
     if not divisor.low <= 0 <= divisor.high:
         return quotient
@@ -40,6 +42,9 @@ def modulo(context: Context, t: ScalarType, n: llvm.Value, d: llvm.Value, ranges
         return constant(t, 0)
     if shift := _power_of_two(divisor):
         return builder.and_(n, constant(t, shift - 1))
+    if _any_signs(numerator, divisor):
+        quotient, is_zero = _signed_divide(context, t, n, d, numerator)
+        return builder.select(is_zero, constant(t, 0), builder.sub(n, builder.mul(quotient, d)))
     quotient, nonzero = _divide(context, t, n, d, ranges)
     if numerator.low >= 0 and divisor.low >= 0 and divisor.low != divisor.high:
         return builder.urem(n, nonzero)  # LLVM makes one division of this and the quotient if both are used
@@ -67,29 +72,42 @@ def _divide(
         if divisor.low == 0:
             nonzero = context.call(f"llvm.umax.i{t.bits}", d.type, [d, constant(t, 1)])
         return _unsigned_divide(builder, t, n, nonzero, numerator, divisor), nonzero
-    if divisor.low > 0:
-        # floor(n / d) of a negative n is ~(~n // d), and ~n is not negative: one unsigned division, no correction.
-        sign = builder.ashr(n, constant(t, t.bits - 1))
-        quotient = _unsigned_divide(builder, t, builder.xor(n, sign), d, Interval(0, t.maximum), divisor)
-        return builder.xor(quotient, sign), d
-    return _signed_divide(context, t, n, d)
+    # floor(n / d) of a negative n is ~(~n // d), and ~n is not negative: one unsigned division, no correction.
+    sign = builder.ashr(n, constant(t, t.bits - 1))
+    quotient = _unsigned_divide(builder, t, builder.xor(n, sign), d, Interval(0, t.maximum), divisor)
+    return builder.xor(quotient, sign), d
 
 
-def _signed_divide(context: Context, t: ScalarType, n: llvm.Value, d: llvm.Value) -> tuple[llvm.Value, llvm.Value]:
-    """Any operands: floor(n / d) is floor(-n / -d), and a negative divisor is made positive that way.
+def _any_signs(numerator: Interval, divisor: Interval) -> bool:
+    """Whether the general form is wanted: the divisor may be negative, or 0 with a negative numerator."""
+    return not divisor.low > 0 and not (numerator.low >= 0 and divisor.low >= 0)
 
-    The smallest integer is the one whose negation has no signed type; taken as unsigned, it is what it should be.
+
+def _signed_divide(
+    context: Context, t: ScalarType, n: llvm.Value, d: llvm.Value, numerator: Interval
+) -> tuple[llvm.Value, llvm.Value]:
+    """floor(n / d) of any operands, 0 where d is 0, and whether it is.
+
+    Where the signs differ, the floor is ``~((|n| - 1) // |d|)``. The smallest integer is the one whose magnitude has no
+    signed type; taken as unsigned, it is what it should be.
     """
     builder = context.builder
-    last = constant(t, t.bits - 1)
-    is_zero = builder.icmp_unsigned("==", d, constant(t, 0))
-    nonzero = builder.select(is_zero, constant(t, 1), d)
-    negate = builder.ashr(nonzero, last)
-    magnitude = context.call(f"llvm.abs.i{t.bits}", d.type, [nonzero, llvm.Constant(I1, 0)])
-    numerator = builder.sub(builder.xor(n, negate), negate)
-    sign = builder.ashr(builder.and_(numerator, builder.not_(builder.and_(n, negate))), last)
-    quotient = builder.udiv(builder.xor(numerator, sign), magnitude)
-    return builder.xor(quotient, sign), nonzero
+    zero, ones = constant(t, 0), constant(t, -1)
+    is_zero = builder.icmp_unsigned("==", d, zero)
+    below = builder.icmp_unsigned("!=", n, zero)
+    if numerator.low >= 0:
+        magnitude, below = n, builder.and_(below, builder.icmp_signed("<", d, zero))
+    else:
+        magnitude, below = _magnitude(context, t, n), builder.and_(below, builder.not_(is_zero))
+        below = builder.and_(below, builder.icmp_signed("<", builder.xor(n, d), zero))
+    sign = builder.sext(below, n.type)
+    # Why all ones for 0? No magnitude is as large, so that the quotient is 0.
+    divisor = builder.select(is_zero, ones, _magnitude(context, t, d))
+    return builder.xor(builder.udiv(builder.add(magnitude, sign), divisor), sign), is_zero
+
+
+def _magnitude(context: Context, t: ScalarType, value: llvm.Value) -> llvm.Value:
+    return context.call(f"llvm.abs.i{t.bits}", value.type, [value, llvm.Constant(I1, 0)])
 
 
 def _unsigned_divide(
