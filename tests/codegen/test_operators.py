@@ -8,7 +8,7 @@ import pytest
 
 from kdsl.codegen.sass import assemble
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import SCALARS, ScalarType, boolean
+from kdsl.lang.types import ScalarType, boolean
 from kdsl.target import Target
 
 from . import trees as t
@@ -19,10 +19,10 @@ BOOL_BINARY = "& | ^ min max".split()
 
 
 def kernels() -> Iterator[ir.Function]:
-    for scalar in SCALARS.values():
+    for scalar in t.NUMBERS:
         yield from binary_kernels(scalar)
         yield from unary_kernels(scalar)
-        for other in SCALARS.values():
+        for other in t.NUMBERS:
             yield t.pointwise(f"cast_{scalar}_{other}", other, [scalar], lambda x, to=other: t.cast(x, to))
         for op in ir.CompareOp:
             name = f"{op.name}_{scalar}"
@@ -37,7 +37,7 @@ def binary_kernels(scalar: ScalarType) -> Iterator[ir.Function]:
         if scalar is boolean and sign not in BOOL_BINARY:
             continue
         yield t.pointwise(f"{op.name}_{scalar}", scalar, [scalar] * 2, lambda x, y, sign=sign: t.binary(sign, x, y))
-    for amount in (s for s in SCALARS.values() if scalar.is_int and s.is_int):
+    for amount in (s for s in t.NUMBERS if scalar.is_int and s.is_int):
         for op, sign in (("shl", "<<"), ("shr", ">>")):
             name = f"{op}_{scalar}_{amount}"
             yield t.pointwise(name, scalar, [scalar, amount], lambda x, y, sign=sign: t.binary(sign, x, y))

@@ -15,7 +15,7 @@ import pytest
 
 from kdsl.backend import Backend
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import BF16, F16, F32, F64, SCALARS, ScalarType, boolean
+from kdsl.lang.types import BF16, F16, F32, F64, ScalarType, boolean
 
 from . import reference
 from . import trees as t
@@ -25,7 +25,7 @@ from .reference import Value
 from .test_operators import BOOL_BINARY, INT_ONLY
 
 ARCHES = ["sm_75", "sm_80", "sm_90"]
-NUMPY = {s: np.dtype(ml_dtypes.bfloat16) if s is BF16 else s.numpy for s in SCALARS.values()}
+NUMPY = {s: np.dtype(ml_dtypes.bfloat16) if s is BF16 else s.numpy for s in t.NUMBERS}
 OPTIONS = ir.Options(fmad=False)
 
 
@@ -85,7 +85,7 @@ def case(name: str, result: ScalarType, operands: list[ScalarType], make: object
 
 
 def binary_cases() -> Iterator[Case]:
-    for s in SCALARS.values():
+    for s in t.NUMBERS:
         for op in ir.BinaryOp:
             sign = op.value
             if (
@@ -107,7 +107,7 @@ def binary_cases() -> Iterator[Case]:
 
 
 def shift_cases() -> Iterator[Case]:
-    ints = [s for s in SCALARS.values() if s.is_int]
+    ints = [s for s in t.NUMBERS if s.is_int]
     for s, amount in itertools.product(ints, ints):
         for name, sign in (("shl", "<<"), ("shr", ">>")):
             make = lambda x, y, sign=sign: t.binary(sign, x, y)
@@ -116,7 +116,7 @@ def shift_cases() -> Iterator[Case]:
 
 
 def unary_and_compare_cases() -> Iterator[Case]:
-    for s in SCALARS.values():
+    for s in t.NUMBERS:
         for op in ir.UnaryOp:
             sign = op.value
             if sign in ("not", "~") if s is boolean else sign != "not" and not (s.is_float and sign == "~"):
@@ -131,7 +131,7 @@ def unary_and_compare_cases() -> Iterator[Case]:
 
 
 def cast_cases() -> Iterator[Case]:
-    for source, target in itertools.product(SCALARS.values(), SCALARS.values()):
+    for source, target in itertools.product(t.NUMBERS, t.NUMBERS):
         make = lambda x, target=target: t.cast(x, target)
         expect = lambda a, source=source, target=target: reference.cast(a, source, target)
         yield case(f"cast_{source}_{target}", target, [source], make, expect)

@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from kdsl.ir import nodes as ir
 from kdsl.lang.index import block_dim, block_idx, thread_idx
 from kdsl.lang.intrinsic import Intrinsic
-from kdsl.lang.types import I32, VOID, ArrayType, PointerType, ScalarType, Type, boolean
+from kdsl.lang.types import I32, SCALARS, VOID, ArrayType, PointerType, ScalarType, Type, boolean
 from kdsl.source import Span
+
+NUMBERS = tuple(s for s in SCALARS.values() if not s.is_float8)
+"""The types that have operators."""
 
 AT = Span("/somewhere/kernels.py", 1, 1, 1, 2)
 _uids = itertools.count()
