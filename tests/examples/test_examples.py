@@ -36,6 +36,7 @@ SMALL: dict[str, list[str]] = {
     "18_monte_carlo_pi": ["--pairs", "3001", "--blocks", "3"],
     "19_warp_aggregated_atomics": ["--n", "5003", "--blocks", "3"],
     "20_softmax": ["--rows", "37", "--columns", "75"],
+    "21_particles": ["--n", "301", "--steps", "20"],
     "22_life_in_one_launch": ["--height", "37", "--width", "45", "--steps", "9", "--blocks", "5"],
     "23_cluster_ring": ["--n", "1201"],
     "24_layer_norm": ["--rows", "37", "--vectors", "41"],
