@@ -18,6 +18,7 @@ backend     what a place that runs kernels offers: the driver and the emulator a
 devices     which device is current: a GPU where there is one, else the emulator
 host        arrays, streams and events on the current device
 variables   arrays that kernels and the host know by name: `device.array`, `constant.empty`
+groups      what groups of threads do together, in the kernel language
 random      random numbers: functions in the kernel language
 module      several kernels in one module, and modules that other compilers made
 explorer    views of a compilation
@@ -36,6 +37,7 @@ from typing import TYPE_CHECKING, Any
 from kdsl.version import __version__
 
 if TYPE_CHECKING:
+    from kdsl import groups as groups
     from kdsl import random as random
     from kdsl.backend import (
         CheckError,
@@ -233,7 +235,7 @@ _MODULES = {
     "kdsl.runtime.errors": "ArgumentError LaunchConfigError",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
-_HOME |= {"compile": "kdsl.compiler", "math": "kdsl.lang", "random": "kdsl"}
+_HOME |= {"compile": "kdsl.compiler", "math": "kdsl.lang", "random": "kdsl", "groups": "kdsl"}
 
 
 if not TYPE_CHECKING:
@@ -242,7 +244,7 @@ if not TYPE_CHECKING:
         if name not in _HOME:
             raise AttributeError(f"module 'kdsl' has no attribute {name!r}")
         module = import_module(_HOME[name])
-        # `atomic`, `math` and `random` are modules themselves.
+        # `atomic`, `math`, `random` and `groups` are modules themselves.
         is_module = _HOME[name] in ("kdsl", "kdsl.lang")
         value = import_module(f"{_HOME[name]}.{name}") if is_module else getattr(module, name)
         globals()[name] = value
@@ -347,6 +349,7 @@ __all__ = [
     "grid_launch_dependents",
     "grid_sync",
     "gridsize",
+    "groups",
     "hadd",
     "i8",
     "i8x4",

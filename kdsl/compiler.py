@@ -308,8 +308,11 @@ def build_launcher(
         if tree.written is not None:
             written = frozenset(index for index, local in enumerate(tree.parameters) if local.uid in tree.written)
     most_threads = bounds[0] if bounds else None
+    multiple = tree.block_multiple if tree is not None else 1
     function = backend.function(module, entry)
-    return Launcher(name, parameters, backend, function, written, conditions, most_threads, cluster, cooperative, call)
+    return Launcher(
+        name, parameters, backend, function, written, conditions, most_threads, cluster, cooperative, call, multiple
+    )
 
 
 @overload

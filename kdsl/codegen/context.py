@@ -30,6 +30,8 @@ class ModuleContext:
     ptx_version: int
     strings: dict[bytes, llvm.GlobalVariable] = field(default_factory=dict)
     constants: dict[bytes, llvm.GlobalVariable] = field(default_factory=dict)
+    common: dict[int, llvm.GlobalVariable] = field(default_factory=dict)
+    """Shared arrays that functions have in common, by uid."""
     sites: list[Site] = field(default_factory=list)
     """The checks of a debug build, by their number."""
 

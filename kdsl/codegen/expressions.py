@@ -315,6 +315,11 @@ class Expressions:
                 room = self.context.alloca(llvm.ArrayType(t, size), e.name)
                 room.align = alignment(e.type.element)
                 self.arrays[e.uid] = llvm.IRBuilder(self.context.entry).addrspacecast(room, pointer(Space.LOCAL))
+            elif e.common:
+                if e.uid not in self.context.shared.common:
+                    made = self.context.shared.variable(llvm.ArrayType(t, size), f"{e.name}_{e.uid}", Space.SHARED, 16)
+                    self.context.shared.common[e.uid] = made
+                self.arrays[e.uid] = self.context.shared.common[e.uid]
             else:
                 # PTX knows ASCII names only.
                 name = f"{self.function.name}_{e.name if e.name.isascii() else 'array'}_{e.uid}"

@@ -68,9 +68,9 @@ def check_shared_memory(kernel: ir.Function, module: ir.Module) -> None:
     total = 0
     seen: set[tuple[str, int]] = set()
     for f, e in reachable(kernel, module):
-        if not isinstance(e, ir.SharedArray) or (f.name, e.uid) in seen:
+        if not isinstance(e, ir.SharedArray) or (place := ("" if e.common else f.name, e.uid)) in seen:
             continue
-        seen.add((f.name, e.uid))
+        seen.add(place)
         size = e.type.element.size
         for extent in e.type.shape or ():
             size *= extent

@@ -18,6 +18,7 @@ from kdsl.lang.types import (
     F32,
     F64,
     ArrayType,
+    GroupType,
     Kind,
     PointerType,
     ScalarType,
@@ -109,6 +110,8 @@ def llvm_type(t: Type) -> llvm.Type:
             return llvm.LiteralStructType([llvm_type(element) for element in t.elements])
         case StructType():
             return llvm.LiteralStructType([llvm_type(field.type) for field in t.fields])
+        case GroupType():
+            return I32
         case VoidType():
             return VOID
 

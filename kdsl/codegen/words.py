@@ -9,12 +9,13 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from kdsl.codegen.types import I1, I32, llvm_type
+from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import Kind, ScalarType, TupleType, Type, VectorType
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A part of a value: ``path`` leads to it through tuples, then ``lane`` to one component of a vector."""
+    """A part of a value: ``path`` leads to it through tuples and structs, ``lane`` to one component of a vector."""
 
     path: tuple[int, ...]
     type: ScalarType | VectorType
@@ -94,6 +95,9 @@ def _pieces(t: Type, path: tuple[int, ...]) -> Iterator[_Piece]:
         case TupleType(elements):
             for i, element in enumerate(elements):
                 yield from _pieces(element, (*path, i))
+        case StructType(fields=fields):
+            for i, field in enumerate(fields):
+                yield from _pieces(field.type, (*path, i))
         case _:
             raise AssertionError(f"{t} does not move between lanes")
 

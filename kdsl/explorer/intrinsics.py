@@ -23,6 +23,7 @@ SECTIONS = {
     "The whole grid": "whole_grid",
     "Warp operations": "warp",
     "Warp matches and reductions": "collective",
+    "Groups of threads": "groups",
     "Clocks, sleep and traps": "special",
     "Atomics": "atomic",
     "Shared and local arrays": "memory",

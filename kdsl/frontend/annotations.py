@@ -13,8 +13,9 @@ from typing import Any, TypeVar, get_args, get_origin
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import Poison, Static
 from kdsl.lang.generics import restriction, variables
+from kdsl.lang.groups import Group
 from kdsl.lang.struct import OWNER
-from kdsl.lang.types import VOID, ConstexprType, GenericType, TupleType, Type, as_type
+from kdsl.lang.types import VOID, ConstexprType, GenericType, GroupType, TupleType, Type, as_type
 from kdsl.source import CompileError, Diagnostic, Span, find_function
 
 ACCEPTED = "a scalar type such as f32 or i32, Ptr[T], Array[T, ndim], a NumPy dtype, int, float or bool"
@@ -176,4 +177,6 @@ def _template(annotation: Any) -> Any:
         if any(isinstance(e, ConstexprType) for e in elements):
             raise TypeError(f"{annotation} holds a Constexpr")
         return TupleType(elements)
+    if isinstance(annotation, type) and issubclass(annotation, Group):
+        return GroupType(annotation.__name__)
     return as_type(annotation)

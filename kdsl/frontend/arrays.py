@@ -30,18 +30,24 @@ def shared_array(frame: Frame, node: ast.Call) -> Value:
     expr = value.expr if isinstance(value, Runtime) else None
     if frame.quiet or not isinstance(expr, ir.SharedArray):
         return value
+    return value if charge_shared(frame, expr, node) else POISON
+
+
+def charge_shared(frame: Frame, array: ir.SharedArray, node: ast.Call) -> bool:
+    """Count an array's bytes; False (reported) if the block has no room for it."""
     sizes = frame.session.shared_bytes
-    sizes[expr.uid] = _bytes(expr.type.shape or (), expr.type.element)
+    sizes[array.uid] = _bytes(array.type.shape or (), array.type.element)
     total = sum(sizes.values())
-    if total > SHARED_BYTES:
-        # The arrays after it are not to blame for it.
-        del sizes[expr.uid]
-        return frame.error(
-            node,
-            f"the kernel's shared arrays take {total} bytes with this one, and a block has {SHARED_BYTES}",
-            "use a smaller shape, or shared.dynamic(dtype), which may be as large as the device allows",
-        )
-    return value
+    if total <= SHARED_BYTES:
+        return True
+    # The arrays after it are not to blame for it.
+    del sizes[array.uid]
+    frame.error(
+        node,
+        f"the kernel's shared arrays take {total} bytes with this one, and a block has {SHARED_BYTES}",
+        "use a smaller shape, or shared.dynamic(dtype), which may be as large as the device allows",
+    )
+    return False
 
 
 def shared_dynamic(frame: Frame, node: ast.Call) -> Value:

@@ -7,10 +7,11 @@ import math
 from types import FunctionType, MethodType
 from typing import Any
 
-from kdsl.frontend import reshape, struct_methods, structs, vectors
+from kdsl.frontend import collectives, reshape, struct_methods, structs, vectors
 from kdsl.frontend.casts import cast_call, cast_type
 from kdsl.frontend.constructs import handler
 from kdsl.frontend.frame import BoundMethod, Frame, NestedFunction
+from kdsl.frontend.groups import GroupMethod
 from kdsl.frontend.hints import public_names
 from kdsl.frontend.intrinsics import intrinsic_call
 from kdsl.frontend.structs import class_type, struct_type
@@ -114,6 +115,8 @@ def _call_object(frame: Frame, callee: Any, node: ast.Call) -> Value:
     host = HOST_FUNCTIONS.get(getattr(callee, "__module__", ""))
     if isinstance(callee, FunctionType) and host is not None:
         return frame.error(node.func, f"`{frame.text(node.func)}` is a function of the host", host)
+    if isinstance(callee, GroupMethod):
+        return collectives.call_method(frame, callee, node)
     if isinstance(callee, NestedFunction) or (isinstance(callee, FunctionType) and not hasattr(callee, "__wrapped__")):
         return frame.session.call_function(frame, node, callee)
     if not frame.quiet:

@@ -9,13 +9,28 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from kdsl.frontend import addresses, arrays, atomics, builtin, caching, casts, choosing, inline, printing, tuples
+from kdsl.frontend import (
+    addresses,
+    arrays,
+    atomics,
+    builtin,
+    caching,
+    casts,
+    choosing,
+    groups,
+    inline,
+    printing,
+    scratch,
+    tuples,
+)
 from kdsl.frontend.barriers import named_barrier
 from kdsl.frontend.clusters import map_rank, rank_of
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import Value
+from kdsl.groups.scratch import collect, deposit
 from kdsl.ir.nodes import AtomicOp, UnaryOp
 from kdsl.lang import atomic
+from kdsl.lang import groups as lang_groups
 from kdsl.lang.casts import bitcast
 from kdsl.lang.cluster import map_shared_rank, shared_rank_of
 from kdsl.lang.inline import asm
@@ -74,6 +89,12 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (store, caching.store),
         (prefetch, caching.prefetch),
         (asm, inline.asm),
+        (lang_groups.this_block, groups.whole("Block")),
+        (lang_groups.this_grid, groups.whole("Grid")),
+        (lang_groups.tile, groups.tile),
+        (lang_groups.coalesced, groups.coalesced),
+        (deposit, scratch.deposit),
+        (collect, scratch.collect),
         (static_range, builtin.static_range),
         (unroll, builtin.unroll),
         (static_assert, builtin.static_assert),

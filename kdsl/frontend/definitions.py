@@ -32,9 +32,10 @@ from kdsl.frontend.values import (
 )
 from kdsl.ir import nodes as ir
 from kdsl.lang.generics import substituted, variables
-from kdsl.lang.types import I32, ArrayType, ConstexprType, GenericType, PointerType, Type
+from kdsl.lang.types import I32, ArrayType, ConstexprType, GenericType, GroupType, PointerType, Type
 from kdsl.source import CompileError, SourceFile, find_function
 
+OWN = "kdsl.groups."
 Callee = FunctionType | NestedFunction
 Arguments = dict[str, tuple[Value, ast.expr]]
 """The value of each parameter, and where it stands."""
@@ -55,6 +56,11 @@ class Definition:
     """Parameters that take constants only."""
     generic: Mapping[TypeVar, Type] = field(default_factory=dict)
     """What its TypeVars stand for in one call."""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a part of the language, which a user does not know."""
+        return self.function.__module__.startswith(OWN)
 
 
 def definition(frame: Frame, callee: Callee, node: ast.Call) -> Definition | None:
@@ -251,12 +257,17 @@ def _argument(frame: Frame, value: Value, place: ast.expr, type: Type | None, wh
 
 
 def _is_such_array(type: Type, declared: Type) -> bool:
-    """Whether an array is one that ``Array[T, n]`` or ``Ptr[T]`` declares: a shared or local one is, too."""
+    """Whether an array is one that ``Array[T, n]`` or ``Ptr[T]`` declares: a shared or local one is, too.
+
+    And whether a group is of a class of groups.
+    """
     match type, declared:
         case ArrayType(), ArrayType():
             return (type.element, type.ndim) == (declared.element, declared.ndim)
         case PointerType(), PointerType():
             return type.element == declared.element
+        case GroupType(), GroupType():
+            return declared.takes(type)
         case _:
             return False
 

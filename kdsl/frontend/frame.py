@@ -68,6 +68,8 @@ class Session:
     first_array: int = 0
     shared_bytes: dict[int, int] = field(default_factory=dict)
     """Bytes of each shared array by uid."""
+    largest_tile: int = 1
+    """Threads of the largest `groups.tile` so far."""
     copies: int = 0
     """Copies of unrolled bodies made so far."""
     definitions: dict[Any, Any] = field(default_factory=dict)
@@ -127,6 +129,8 @@ class Frame:
     outermost: bool = False
     """Whether this is a kernel."""
     calls: tuple[Span, ...] = ()
+    at: Span | None = None
+    """Where all of it stands, for a function that is a part of the language: at the user's call."""
     quiet: bool = True
     keep_weak: bool = False
     """An inference for a caller whose own types are not known yet: literals stay literals."""
@@ -151,7 +155,7 @@ class Frame:
     """The statements built so far of the block being built."""
 
     def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> Span:
-        return self.file.span(node)
+        return self.at or self.file.span(node)
 
     def text(self, node: ast.expr | ast.stmt) -> str:
         """The source text of a node, for messages."""
@@ -421,7 +425,7 @@ def describe_object(value: Any, text: str) -> str:
         return f"the string {value!r}"
     if value is None:
         return "None"
-    if kind in ("function", "NestedFunction", "builtin_function_or_method", "Intrinsic", "Construct"):
+    if kind in ("function", "NestedFunction", "builtin_function_or_method", "Intrinsic", "Construct", "GroupMethod"):
         return f"the function `{text}`"
     if isinstance(value, BoundMethod):
         return f"the method `{text}`"

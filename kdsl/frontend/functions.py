@@ -27,7 +27,8 @@ from kdsl.frontend.values import (
 )
 from kdsl.frontend.written import written_parameters
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import VOID, ArrayType, PointerType, TupleType, Type
+from kdsl.lang.types import VOID, ArrayType, GroupType, PointerType, TupleType, Type
+from kdsl.source import Span
 
 
 @dataclass
@@ -62,12 +63,14 @@ def call_function(
     given = arguments(frame, node, made, bound)
     if given is None:
         return POISON
-    key = _key(callee, made, given)
+    # What is the language's own stands, to the user, where it was called.
+    at = frame.span(node) if made.is_own else None
+    key = (*_key(callee, made, given), at)
     if not _may_recurse(frame, node, made, key):
         return POISON
-    instance = _instance(frame, made, given, key)
+    instance = _instance(frame, made, given, key, at)
     if not frame.quiet and not instance.name:
-        instance.frame.calls = (frame.span(node), *frame.calls)
+        instance.frame.calls = frame.calls if made.is_own else (frame.span(node), *frame.calls)
         build(instance)
     return _result(frame, instance, given, node)
 
@@ -139,12 +142,12 @@ def _key(callee: Callee, made: Definition, given: Arguments) -> tuple[object, ..
     )
 
 
-def _instance(frame: Frame, made: Definition, given: Arguments, key: tuple[object, ...]) -> Instance:
+def _instance(frame: Frame, made: Definition, given: Arguments, key: tuple[object, ...], at: Span | None) -> Instance:
     known = frame.session.instances.get(key)
     if known is not None:
         return known
     instance = frame.session.instances[key] = _new_instance(frame, made, given)
-    instance.key = key
+    instance.key, instance.frame.at = key, at
     active = frame.session.active
     active.append((made.scope.node, key))
     try:
@@ -204,7 +207,7 @@ def _new_instance(frame: Frame, made: Definition, given: Arguments) -> Instance:
     for name, (value, _) in given.items():
         if name in made.types:
             actual = type_of(value)
-            is_memory = isinstance(actual, ArrayType | PointerType)
+            is_memory = isinstance(actual, ArrayType | PointerType | GroupType)
             inner.types[name] = inner.declared[name] = actual if is_memory else made.types[name]  # type: ignore[assignment]
             passed.append(name)
         elif is_constant(value):
@@ -258,10 +261,12 @@ def build(instance: Instance, kernel_name: str | None = None) -> ir.Function:
         tuple(all_parameters),
         result,
         whole,
-        frame.file.def_line(frame.scope.node),
-        session.options,
+        frame.at or frame.file.def_line(frame.scope.node),
+        # A sum that is fused with a product in some threads would differ between them.
+        replace(session.options, fmad=False) if frame.at is not None else session.options,
         kernel_name is not None,
         written_parameters(tuple(all_parameters), whole, functions),
+        session.largest_tile if kernel_name is not None else 1,
     )
     if kernel_name is None:
         session.functions.append(instance.built)

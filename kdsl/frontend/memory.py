@@ -7,7 +7,7 @@ import enum
 from types import ModuleType
 from typing import Any, TypeVar
 
-from kdsl.frontend import struct_methods, vectors, views
+from kdsl.frontend import groups, struct_methods, vectors, views
 from kdsl.frontend.captures import has_attributes
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
@@ -34,6 +34,7 @@ from kdsl.lang.types import (
     Array,
     ArrayType,
     ElementType,
+    GroupType,
     PointerType,
     Ptr,
     Space,
@@ -276,6 +277,8 @@ def attribute(frame: Frame, node: ast.Attribute) -> Value:
         return vectors.attribute(frame, owner, type, node)
     if isinstance(type, StructType) and isinstance(owner, Runtime):
         return struct_methods.attribute(frame, owner, type, node)
+    if isinstance(type, GroupType) and isinstance(owner, Runtime):
+        return groups.attribute(frame, owner, type, node)
     name = frame.text(node.value)
     if isinstance(type, PointerType) and node.attr == "dtype":
         return Static(type.element)

@@ -143,7 +143,7 @@ NOT_CHILDREN = frozenset(
         "message",
     }
     | {"value_type", "kept", "index", "axis", "uid", "name"}
-    | {"template", "names", "variable", "volatile", "memory", "early"}
+    | {"template", "names", "variable", "volatile", "memory", "early", "common"}
 )
 
 

@@ -8,7 +8,7 @@ from kdsl.ir.access import RELAXED, Access, Ordering
 from kdsl.ir.operators import AtomicOp, BinaryOp, CompareOp, LogicalOp, UnaryOp
 from kdsl.lang.intrinsic import Intrinsic
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import ArrayType, PointerType, ScalarType, TupleType, Type, VectorType, VoidType
+from kdsl.lang.types import ArrayType, GroupType, PointerType, ScalarType, TupleType, Type, VectorType, VoidType
 from kdsl.lang.variables import Variable
 from kdsl.source import Span
 
@@ -109,11 +109,11 @@ class Cast:
 class Bitcast:
     """The same bits as another scalar type of the same size, or a pointer with another element type or space.
 
-    An array gives the pointer to its first element.
+    An array gives the pointer to its first element. A group of threads is made of the u32 of its lanes, and gives it.
     """
 
     operand: Expr
-    type: ScalarType | PointerType
+    type: ScalarType | PointerType | GroupType
     span: Span
 
 
@@ -202,12 +202,16 @@ class ArrayExpr:
 
 @dataclass(frozen=True, slots=True)
 class SharedArray:
-    """A static shared allocation of a block; ``uid`` is unique within the module's kernel and its functions."""
+    """A static shared allocation of a block; ``uid`` is unique within the module's kernel and its functions.
+
+    ``common``: there is one for the kernel and all functions, whichever of them name it.
+    """
 
     uid: int
     name: str
     type: ArrayType
     span: Span
+    common: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,6 +170,8 @@ class Function:
     is_kernel: bool = False
     written: frozenset[int] | None = None
     """Of a kernel: uids of the parameters through which memory may be written; None if that is not known."""
+    block_multiple: int = 1
+    """Of a kernel: its blocks have a multiple of so many threads, because it works in tiles of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,21 @@ from typing import Any, assert_never
 
 from kdsl.ir import nodes as ir
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import I32, I64, VOID, ArrayType, Kind, PointerType, ScalarType, Space, TupleType, Type, VectorType
+from kdsl.lang.types import (
+    I32,
+    I64,
+    U32,
+    VOID,
+    ArrayType,
+    GroupType,
+    Kind,
+    PointerType,
+    ScalarType,
+    Space,
+    TupleType,
+    Type,
+    VectorType,
+)
 from kdsl.source import InternalError
 
 LOAD_ORDERS = (ir.Order.RELAXED, ir.Order.ACQUIRE, ir.Order.SEQ_CST)
@@ -189,6 +203,10 @@ def _verify_operation(e: ir.Binary | ir.Unary | ir.Compare | ir.Logical | ir.Cas
             _require(all(map(_is_bool, (left.type, right.type, type))), e, "operands that are no bools")
         case ir.Cast(operand, type):
             _require(isinstance(operand.type, ScalarType) and isinstance(type, ScalarType), e, "no scalars")
+        case ir.Bitcast(operand, GroupType()):
+            _require(operand.type == U32, e, "a group from no lanes")
+        case ir.Bitcast(operand, ScalarType() as type) if isinstance(operand.type, GroupType):
+            _require(type == U32, e, "a group's lanes as another type")
         case ir.Bitcast(operand, ScalarType() as type):
             _require(isinstance(operand.type, ScalarType) and operand.type.bits == type.bits, e, "sizes differ")
         case ir.Bitcast(operand):
@@ -318,7 +336,7 @@ def _expressions(node: Any) -> Iterator[Any]:
 def _is_concrete(type: Type) -> bool:
     if isinstance(type, TupleType):
         return all(map(_is_concrete, type.elements))
-    return isinstance(type, ScalarType | VectorType | StructType | PointerType | ArrayType)
+    return isinstance(type, ScalarType | VectorType | StructType | PointerType | ArrayType | GroupType)
 
 
 def _is_bool(type: Any) -> bool:

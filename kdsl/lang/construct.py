@@ -20,10 +20,10 @@ class Construct:
 
     @property
     def name(self) -> str:
-        """As a kernel author writes it: ``shared.array``, ``atomic.add``, ``bitcast``."""
+        """As a kernel author writes it: ``shared.array``, ``atomic.add``, ``groups.tile``, ``bitcast``."""
         module = self.stub.__module__.rpartition(".")[2]
         qualified = self.stub.__qualname__
-        return f"atomic.{qualified}" if module == "atomic" else qualified
+        return f"{module}.{qualified}" if module in ("atomic", "groups") else qualified
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(f"{self.name}() is a function of the kernel language: call it inside a @kernel function")

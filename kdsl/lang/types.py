@@ -203,6 +203,36 @@ class TupleType:
     __repr__ = __str__
 
 
+_SUBCLASSES = {
+    "Group": ("Block", "Tile", "Coalesced", "Cluster", "Grid"),
+    "Collective": ("Block", "Tile", "Coalesced", "Cluster"),
+    "Lanes": ("Tile", "Coalesced"),
+}
+
+
+@dataclass(frozen=True)
+class GroupType:
+    """Threads that work together: a `kdsl.groups.Group`. In registers it is a u32, the lanes of a group of lanes.
+
+    ``name`` is the class's. ``size`` is a tile's, and 0 for others. As an annotation, ``Group``, ``Collective`` and
+    ``Lanes`` mean any of their subclasses, and a ``Tile`` of size 0 one of any size.
+    """
+
+    name: str
+    size: int = 0
+
+    def takes(self, other: GroupType) -> bool:
+        """Whether a parameter of this type takes a group of the other."""
+        if other.name in _SUBCLASSES.get(self.name, ()):
+            return True
+        return self.name == other.name and self.size in (0, other.size)
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.size}" if self.size else self.name
+
+    __repr__ = __str__
+
+
 @dataclass(frozen=True)
 class VoidType:
     """What a function without a value returns."""
@@ -274,7 +304,16 @@ ElementType = ScalarType | VectorType | StructType
 MemoryType = ScalarType | VectorType | PointerType | StructType
 """What may lie in memory: these have a size, an alignment and a NumPy dtype."""
 Type = (
-    ScalarType | VectorType | PointerType | StructType | ArrayType | TupleType | VoidType | ConstexprType | GenericType
+    ScalarType
+    | VectorType
+    | PointerType
+    | StructType
+    | ArrayType
+    | TupleType
+    | GroupType
+    | VoidType
+    | ConstexprType
+    | GenericType
 )
 VOID = VoidType()
 STRUCT_TYPE = "__struct_type__"

@@ -1,7 +1,7 @@
 """Warp operations: shuffles and votes (PTX ISA 9.0, 9.7.9.6 and 9.7.13).
 
 Every lane that ``mask`` names must come to the same call with the same mask, and the caller's bit must be set.
-A shuffle moves scalars, vectors and tuples of them, in as many instructions as a value has 32-bit words.
+A shuffle moves scalars, vectors, and tuples and structs of them, in as many instructions as a value has 32-bit words.
 """
 
 # mypy: disable-error-code="empty-body"

@@ -70,7 +70,8 @@ class Launcher:
     may write memory; None if that is not known, which counts as all of them. ``most_threads`` is the largest block that
     the kernel was compiled for, if it was for one; ``cluster`` are the blocks of a cluster that it was compiled for, if
     it was; ``cooperative``: all its blocks must run together. ``call`` says what a
-    call gives, where that is something else than the parameters.
+    call gives, where that is something else than the parameters. ``block_multiple``: what the threads of a block
+    are a multiple of.
     """
 
     def __init__(
@@ -85,12 +86,14 @@ class Launcher:
         cluster: Dim3 | None = None,
         cooperative: bool = False,
         call: Call | None = None,
+        block_multiple: int = 1,
     ) -> None:
         self.kernel = kernel
         self.call = call
         self.most_threads = most_threads
         self.cluster = cluster
         self.cooperative = cooperative
+        self.block_multiple = block_multiple
         self.backend = backend
         self.function = function
         self.parameters = tuple(
@@ -202,6 +205,13 @@ class Launcher:
             raise LaunchConfigValueError(
                 f"block = {launch.block} has {threads} threads, and {self.kernel} is compiled for at most "
                 f"{self.most_threads}; use smaller blocks, or raise its launch_bounds"
+            )
+
+        if threads % self.block_multiple:
+            size = self.block_multiple
+            raise LaunchConfigValueError(
+                f"block = {launch.block} has {threads} threads, and {self.kernel} works in tiles of {size}: it takes "
+                f"a multiple of {size}; groups.coalesced() in place of groups.tile({size}) takes any"
             )
 
     def holds(self) -> bool:

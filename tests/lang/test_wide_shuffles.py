@@ -22,6 +22,7 @@ from kdsl import (
     shfl_sync,
     shfl_up_sync,
     shfl_xor_sync,
+    struct,
     thread_idx,
     u8,
     u16,
@@ -123,3 +124,39 @@ def test_a_scalar_of_64_bits(device: str) -> None:
     got = a.copy()
     of_64_bits[1, 32](7, got)
     assert (got == (a ^ np.uint64(7))[::-1]).all()
+
+
+@struct
+class Sample:
+    weight: f64
+    id: i8
+    flags: u16
+    place: kdsl.f32x2
+
+
+@struct
+class Pair:
+    first: Sample
+    valid: bool
+
+
+@kernel
+def structs(a: Ptr[Pair], out: Ptr[Pair]) -> None:
+    i = thread_idx.x
+    out[i] = shfl_sync(FULL_MASK, a[i], i // 2)
+
+
+def test_structs(device: str) -> None:
+    values = np.zeros(32, Pair.dtype)
+    values["first"]["weight"] = LANES * 0.1
+    values["first"]["id"] = LANES - 16
+    values["first"]["flags"] = LANES * 999
+    values["first"]["place"] = np.stack([LANES, -LANES], axis=1)
+    values["valid"] = LANES % 5 == 0
+    out = np.zeros_like(values)
+    structs[1, 32](values, out)
+    for name in Sample.dtype.names:
+        assert (out["first"][name] == values["first"][name][LANES // 2]).all()
+    assert (out["valid"] == values["valid"][LANES // 2]).all()
+    # An f64, two f32, and 16 + 8 + 8 bits in one.
+    assert kdsl.compile(structs).ptx.count("shfl.sync") == 2 + 2 + 1

@@ -53,6 +53,7 @@ from kdsl import (
     grid_launch_dependents,
     grid_sync,
     gridsize,
+    groups,
     i32,
     i64,
     kernel,
@@ -260,3 +261,19 @@ def of_a_cluster(x: Ptr[f32], room: Array[f32, 1]) -> None:
     grid_launch_dependents()
     grid_dependency_wait()
     grid_sync()
+
+
+def of_any(g: groups.Collective, v: f32) -> f32:
+    return g.reduce(v, "add")
+
+
+@kernel
+def together(a: Ptr[f32], n: Ptr[i32]) -> None:
+    i = thread_idx.x
+    block, warp = groups.this_block(), groups.tile(32)
+    largest, where = block.reduce((a[i], i), lambda p, q: p if p[0] > q[0] else q)
+    a[i] = of_any(block, a[i]) + of_any(warp, largest) + warp.shfl_xor(a[i], 1)
+    if a[i] > 0:
+        lanes = groups.coalesced().partition(where % 2 == 0)
+        n[i] = lanes.exclusive_scan(i, "add", init=3) + lanes.broadcast(where) + lanes.size
+    block.sync()
