@@ -12,12 +12,12 @@ from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.host_structs import constant
-from kdsl.frontend.meet import converted
+from kdsl.frontend.meet import cast, converted
 from kdsl.frontend.values import POISON, Runtime, Value
 from kdsl.ir import nodes as ir
 from kdsl.lang.struct import OWNER
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import STRUCT_TYPE, PointerType, ScalarType, TupleType, Type, VectorType, boolean
+from kdsl.lang.types import F32, STRUCT_TYPE, PointerType, ScalarType, TupleType, Type, VectorType, boolean
 from kdsl.source import Span
 
 IN_PLACE = frozenset(
@@ -152,11 +152,16 @@ def equal(frame: Frame, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
     for path in _paths(left.type):
         # The first test evaluates both structs, before any of their parts is looked at.
         pair = (first, second) if result is None else (first_again, second_again)
-        a, b = (_leaf(whole, path, span) for whole in pair)
+        a, b = (_compared(_leaf(whole, path, span), span) for whole in pair)
         test = ir.Compare(ir.CompareOp.EQ, a, b, boolean, span)
         result = test if result is None else ir.Logical(ir.LogicalOp.AND, result, test, boolean, span)
     assert result is not None
     return result
+
+
+def _compared(leaf: ir.Expr, span: Span) -> ir.Expr:
+    """A scalar as it is compared: floats of 8 bits only convert."""
+    return cast(leaf, F32, span) if isinstance(leaf.type, ScalarType) and leaf.type.is_float8 else leaf
 
 
 def _paths(type: Type) -> Iterator[tuple[int, ...]]:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from kdsl.backend import Backend
+from kdsl.lang import float8
 from kdsl.lang.struct_dtype import described, difference, dtype_name
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import PointerType, ScalarType, VectorType
+from kdsl.lang.types import F32, PointerType, ScalarType, VectorType
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 from kdsl.runtime.formats import FORMATS
 from kdsl.runtime.memory import DeviceArray
@@ -49,8 +50,18 @@ def _numbers(where: str, type_: StructType, value: Any, backend: Backend) -> Ite
                 yield from (packable(place, vector.element, component) for component in held)
             case PointerType() as pointer:
                 yield _address(place, pointer, held, backend)
+            case ScalarType(is_float8=True) as scalar:
+                yield _float8(place, scalar, held)
             case ScalarType() as scalar:
                 yield packable(place, scalar, held)
+
+
+def _float8(where: str, type_: ScalarType, value: Any) -> int:
+    """The bits of a float of 8 bits."""
+    number = float(packable(where, F32, float(value) if isinstance(value, np.generic) else value))
+    if not float8.fits(number, type_):
+        raise ArgumentValueError(f"{where} takes {type_}, got {value!r}, which is too large for it")
+    return float8.bits(float8.saturated(number, type_), type_)
 
 
 def _address(where: str, type_: PointerType, value: Any, backend: Backend) -> int:
@@ -87,6 +98,6 @@ def _format(type_: StructType) -> struct.Struct:
             case PointerType():
                 text += "Q"
             case ScalarType() as scalar:
-                text += FORMATS[scalar.name]
+                text += "B" if scalar.is_float8 else FORMATS[scalar.name]
         end = field.offset + field.type.size
     return struct.Struct(text + "x" * (type_.size - end))
