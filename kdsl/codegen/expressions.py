@@ -16,6 +16,7 @@ from kdsl.codegen.conversions import cast, rebind_half
 from kdsl.codegen.debug_info import Locations
 from kdsl.codegen.inline_ptx import emit_inline_ptx
 from kdsl.codegen.intrinsics import emit_intrinsic
+from kdsl.codegen.lists import fill
 from kdsl.codegen.power import PRODUCTS
 from kdsl.codegen.ranges import Interval, Ranges, is_grid_index, is_grid_product
 from kdsl.codegen.types import BFLOAT, HALF, alignment, constant, llvm_type, memory_type, pointer
@@ -98,6 +99,9 @@ class Expressions:
             case ir.Stride():
                 assert isinstance(e.array.type, ArrayType)
                 return self._at(e, memory.stride, self.context, self.value(e.array), e.array.type, e.axis)
+            case ir.ListExpr():
+                elements = [self.value(x) for x in e.elements]
+                return self._at(e, fill, self.context, self._array(e.array), e, elements)
             case ir.View():
                 return self._view(e)
             case ir.ArrayExpr():

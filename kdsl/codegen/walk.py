@@ -32,6 +32,8 @@ def operands(node: ir.Expr) -> tuple[ir.Expr, ...]:
             return (node.test, node.then, node.orelse)
         case ir.Extent() | ir.Stride():
             return (node.array,)
+        case ir.ListExpr():
+            return node.elements
         case ir.View():
             bounds = [b for axis in zip(node.starts, node.stops, node.steps, strict=True) for b in axis]
             return (node.base, *(b for b in bounds if b is not None))

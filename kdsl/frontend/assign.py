@@ -8,7 +8,9 @@ from dataclasses import replace
 from functools import partial
 
 from kdsl.frontend import convert, places, struct_methods, vectors
+from kdsl.frontend.array_elements import parts_of
 from kdsl.frontend.copies import assign_part
+from kdsl.frontend.escapes import check_made_anew
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, converted
 from kdsl.frontend.memory import address_at, elements, index_parts, written_address
@@ -16,6 +18,7 @@ from kdsl.frontend.names import mangle
 from kdsl.frontend.operators import BINARY, BITWISE, binary
 from kdsl.frontend.structs import struct_type
 from kdsl.frontend.syntax import ATTRIBUTE_TARGET, MATRIX_PRODUCT
+from kdsl.frontend.unpacking import spread
 from kdsl.frontend.values import (
     POISON,
     AnyWeak,
@@ -51,6 +54,9 @@ def assign(frame: Frame, node: ast.Assign) -> None:
         case Runtime(ir.SharedArray() | ir.LocalArray() as array), [ast.Name(id=name)]:
             # In PTX the array is called as the variable that holds it.
             value = Runtime(replace(array, name=mangle(name)))
+        case Runtime(ir.ListExpr(array) as made), [ast.Name(id=name)]:
+            check_made_anew(frame, name, node.value)
+            value = Runtime(replace(made, array=replace(array, name=mangle(name))))
     for target in node.targets:
         store(frame, target, value, node.value, node)
 
@@ -106,8 +112,8 @@ def store(frame: Frame, target: ast.expr, value: Value, place: ast.expr, node: a
                 places.store_part(frame, target, base, value, place, node)
             elif not isinstance(base, Poison):
                 _refuse_attribute(frame, target, base)
-        case ast.Starred():
-            frame.error(target, "a kernel has no * unpacking", "name each value")
+        case ast.Starred(value=inner):
+            store(frame, inner, value, place, node)
         case _:
             frame.error(target, "this cannot be assigned to in a kernel")
 
@@ -115,16 +121,14 @@ def store(frame: Frame, target: ast.expr, value: Value, place: ast.expr, node: a
 def _unpack(
     frame: Frame, target: ast.expr, targets: list[ast.expr], value: Value, place: ast.expr, node: ast.stmt
 ) -> None:
-    parts = elements(frame, kept(frame, value, place), place)
-    if parts is None:
-        if not isinstance(value, Poison):
-            refuse_unpacking(frame, value, place)
-        parts = (POISON,) * len(targets)
-    elif any(isinstance(t, ast.Starred) for t in targets):
-        parts = (POISON,) * len(targets)
-    elif len(parts) != len(targets):
-        frame.error(target, unpacked(len(parts), len(targets)))
-        parts = (POISON,) * len(targets)
+    value = kept(frame, value, place)
+    parts = parts_of(frame, value, place)
+    if parts is not None and isinstance(type_of(value), ArrayType):
+        parts = tuple(kept(frame, part, place) for part in parts)
+    if parts is None and not isinstance(value, Poison):
+        refuse_unpacking(frame, value, place)
+    found = None if parts is None else spread(frame, parts, target, targets)
+    parts = (POISON,) * len(targets) if found is None else found
     places = place.elts if isinstance(place, ast.Tuple) and len(place.elts) == len(targets) else [place] * len(targets)
     for one, part, where in zip(targets, parts, places, strict=True):
         store(frame, one, part, where, node)
@@ -137,13 +141,6 @@ def refuse_unpacking(frame: Frame, value: Value, place: ast.expr) -> None:
     if isinstance(value, Static):
         what = describe_object(value.object, frame.text(place))
     frame.error(place, f"{what} cannot be unpacked: it is no tuple", vectors.hint(kind, frame.text(place)))
-
-
-def unpacked(values: int, names: int) -> str:
-    """The message for a tuple of another length than its targets."""
-    return (
-        f"{'1 value is' if values == 1 else f'{values} values are'} unpacked to {names} name{'s' if names != 1 else ''}"
-    )
 
 
 def bind(frame: Frame, target: ast.Name, value: Value, place: ast.expr) -> ir.Expr | None:

@@ -30,7 +30,7 @@ class Binding:
     how: How
     target: ast.expr | ast.stmt
     value: ast.expr | None
-    path: tuple[int, ...]
+    path: tuple[int | slice, ...]
     statement: ast.stmt
     loops: tuple[ast.For, ...]
     reads: frozenset[str]

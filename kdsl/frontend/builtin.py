@@ -8,6 +8,8 @@ from dataclasses import replace
 
 from kdsl.frontend import struct_methods
 from kdsl.frontend.arguments import match_arguments, positional
+from kdsl.frontend.array_elements import array_elements
+from kdsl.frontend.comprehensions import after, values_of
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import settled
@@ -49,20 +51,31 @@ def _extreme(frame: Frame, node: ast.Call, op: BinaryOp) -> Value:
     arguments = positional(frame, node, op.value, 1, None)
     if arguments is None:
         return POISON
-    values = [frame.value(a) for a in arguments]
-    if len(values) == 1:
-        parts = elements(frame, values[0], arguments[0])
-        if parts is None:
-            if not isinstance(values[0], Poison):
-                frame.error(node, f"{op.value}() takes 2 or more arguments, or a tuple")
-            return POISON
-        values, arguments = list(parts), [arguments[0]] * len(parts)
+    is_generator = isinstance(arguments[0], ast.GeneratorExp)
+    values = [] if is_generator else [frame.value(a) for a in arguments]
+    before: list[ir.Expr] = []
+    if len(arguments) == 1:
+        place = arguments[0]
+        if isinstance(place, ast.GeneratorExp):
+            made = values_of(frame, place)
+            if made is None:
+                return POISON
+            parts, before = made
+        else:
+            found = elements(frame, values[0], place)
+            found = array_elements(frame, values[0], place) if found is None else found
+            if found is None:
+                if not isinstance(values[0], Poison):
+                    frame.error(node, f"{op.value}() takes 2 or more arguments, or a tuple")
+                return POISON
+            parts = found
+        values, arguments = list(parts), [place] * len(parts)
         if not values:
             return frame.error(node, f"{op.value}() of an empty tuple")
     result = values[0]
     for value, place in zip(values[1:], arguments[1:], strict=True):
         result = binary(frame, op, result, value, node, (arguments[0], place))
-    return result
+    return Runtime(after(frame, before, result.expr)) if isinstance(result, Runtime) else result
 
 
 def one_operand(op: UnaryOp) -> Handler:

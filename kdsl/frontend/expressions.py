@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from kdsl.frontend import convert, struct_methods
+from kdsl.frontend import convert, lists, struct_methods
 from kdsl.frontend.calls import call
 from kdsl.frontend.frame import Frame, NestedFunction
 from kdsl.frontend.logic import bool_op, comparison, conditional
@@ -25,6 +25,8 @@ def evaluate(frame: Frame, node: ast.expr) -> Value:
             return frame.read(node.id, node)
         case ast.Constant():
             return _constant(frame, node)
+        case ast.List() | ast.ListComp() | ast.BinOp() if lists.is_list(node):
+            return lists.list_(frame, node)
         case ast.BinOp():
             return _binary(frame, node)
         case ast.Subscript():

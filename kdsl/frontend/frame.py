@@ -151,6 +151,10 @@ class Frame:
     next_uid: int = 0
     printed: ast.expr | None = None
     """The call that is a statement of its own, where alone print() may stand."""
+    iterated: ast.expr | None = None
+    """What a `for` runs over: it is evaluated before the loop, so what is in it may be, too."""
+    before: list[ir.Expr] | None = None
+    """Of a comprehension, where such things are evaluated; None where they are statements."""
     pending: list[ir.Stmt] = field(default_factory=list)
     """The statements built so far of the block being built."""
 
@@ -241,6 +245,8 @@ class Frame:
 
     def read(self, name: str, node: ast.expr) -> Value:
         """What a name is here."""
+        if name in self.copies:
+            return self.copies[name]
         if name in self.scope.bits:
             return self.read_own(name, node)
         return self.read_outer(name, node)
@@ -283,7 +289,7 @@ class Frame:
         if name in self.refused:
             return POISON
         owner = self.outer
-        while owner is not None and name not in owner.scope.bits:
+        while owner is not None and name not in owner.scope.bits and name not in owner.copies:
             owner = owner.outer
         if owner is not None:
             return self.read_captured(owner, name, node)

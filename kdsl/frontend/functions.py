@@ -8,6 +8,7 @@ from types import FunctionType
 
 from kdsl.frontend.definitions import Arguments, Callee, Definition, arguments, definition
 from kdsl.frontend.effects import has_effects
+from kdsl.frontend.escapes import check_returned
 from kdsl.frontend.frame import ALL, Frame, NestedFunction, unknown
 from kdsl.frontend.infer import infer
 from kdsl.frontend.meet import converted
@@ -249,6 +250,7 @@ def build(instance: Instance, kernel_name: str | None = None) -> ir.Function:
     session.active.append((frame.scope.node, instance.key))
     body = block(frame, frame.scope.body)
     session.active.pop()
+    check_returned(frame, body)
     result = _result_type(frame, kernel_name is not None)
     instance.failed = session.reporter.count > reported
     instance.captured = tuple((owner, name) for (_, name), (owner, _) in frame.captured.items())

@@ -11,13 +11,13 @@ from collections import deque
 from collections.abc import Iterator
 
 from kdsl.frontend.annotations import local_annotation
+from kdsl.frontend.array_elements import parts_of
 from kdsl.frontend.assign import augmented
 from kdsl.frontend.bindings import Binding, How
 from kdsl.frontend.frame import Frame, NestedFunction
 from kdsl.frontend.logic import test
-from kdsl.frontend.loops import bind_copy, range_type
+from kdsl.frontend.loops import bind_copy, iterated, range_type
 from kdsl.frontend.meet import converted
-from kdsl.frontend.memory import elements
 from kdsl.frontend.names import RETURN
 from kdsl.frontend.values import (
     STATIC,
@@ -27,6 +27,7 @@ from kdsl.frontend.values import (
     Runtime,
     Static,
     StaticType,
+    Tuple,
     Value,
     defaulted,
     is_constant,
@@ -229,7 +230,7 @@ def _loop_types(frame: Frame, binding: Binding) -> Iterator[Lattice | None]:
         is_number = value.numbered is not None and binding.path[:1] == (0,)
         yield type_of(value.numbered) if is_number and value.numbered is not None else range_type(value)
         return
-    parts = elements(frame, value, binding.value) or ()
+    parts = iterated(frame, value, binding.value) or ()
     types = [type_of(_projected(frame, part, binding)) for part in parts]
     if _is_copied(frame, binding.name):
         yield None if None in types else TupleType(tuple(types))  # type: ignore[arg-type]
@@ -247,7 +248,7 @@ def unrolled(frame: Frame, binding: Binding, depth: int) -> Iterator[None]:
     if not names & binding.reads:
         yield from unrolled(frame, binding, depth + 1)
         return
-    for part in elements(frame, frame.value(loop.iter), loop.iter) or ():
+    for part in iterated(frame, frame.value(loop.iter), loop.iter) or ():
         bind_copy(frame, loop.target, part)
         yield from unrolled(frame, binding, depth + 1)
     for name in names:
@@ -276,8 +277,13 @@ def _value(frame: Frame, binding: Binding) -> Value:
 def _projected(frame: Frame, value: Value, binding: Binding) -> Value:
     """The part of a tuple that a binding unpacks."""
     for index in binding.path:
-        parts = elements(frame, value, binding.value) if binding.value is not None else None
-        if parts is None or index >= len(parts):
+        parts = parts_of(frame, value, binding.value) if binding.value is not None else None
+        if parts is None:
             return Poison()
-        value = parts[index]
+        if isinstance(index, slice):
+            value = Tuple(parts[index])
+        elif -len(parts) <= index < len(parts):
+            value = parts[index]
+        else:
+            return Poison()
     return value

@@ -6,12 +6,15 @@ import ast
 from collections.abc import Callable
 
 from kdsl.frontend import convert
-from kdsl.frontend.assign import conflict, kept, refuse_unpacking, store, unpacked
+from kdsl.frontend.array_elements import array_elements, element, parts_of
+from kdsl.frontend.array_loops import for_array, is_array
+from kdsl.frontend.assign import conflict, kept, refuse_unpacking, store
 from kdsl.frontend.frame import ALL, Frame, Loop, describe_object
 from kdsl.frontend.logic import test
 from kdsl.frontend.meet import converted
 from kdsl.frontend.memory import constant_int, elements
 from kdsl.frontend.names import is_range, range_call
+from kdsl.frontend.unpacking import spread
 from kdsl.frontend.values import (
     POISON,
     Lattice,
@@ -19,6 +22,7 @@ from kdsl.frontend.values import (
     Range,
     Runtime,
     Static,
+    Tuple,
     Value,
     WeakType,
     describe,
@@ -29,7 +33,7 @@ from kdsl.frontend.values import (
     wider_weak,
 )
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import I32, ArrayType, PointerType, ScalarType
+from kdsl.lang.types import I32, PointerType, ScalarType
 
 Body = Callable[[Frame, list[ast.stmt]], tuple[ir.Stmt, ...]]
 # All copies of unrolled bodies in a kernel: more would take the compiler minutes.
@@ -51,7 +55,9 @@ def while_(frame: Frame, node: ast.While, block: Body) -> None:
 
 
 def for_(frame: Frame, node: ast.For, block: Body) -> None:
+    frame.iterated = node.iter
     value = frame.value(node.iter)
+    frame.iterated = None
     if isinstance(value, Range) and is_range(node.iter):
         _for_range(frame, node, value, block)
         return
@@ -59,40 +65,72 @@ def for_(frame: Frame, node: ast.For, block: Body) -> None:
         # What a loop's variables are is decided by how it is written, before any name is looked up.
         hint = "for i in range(n): ..., also in enumerate() and reversed()"
         value = frame.error(node.iter, "a `for` over a range names range() itself", hint)
-    parts = elements(frame, kept(frame, value, node.iter), node.iter)
+    if is_array(value):
+        for_array(frame, node, value, block, lambda part: _assign_targets(frame, node, part))
+        _forget(frame, node)
+        return
+    is_lazy = isinstance(value, Tuple) and value.lazy
+    parts = elements(frame, value if is_lazy else kept(frame, value, node.iter), node.iter)
     if parts is None:
         if not isinstance(value, Poison):
             _refuse_iterable(frame, value, node)
         # Its body is checked all the same, as far as it does not depend on what is wrong.
         parts = (POISON,)
-    _for_tuple(frame, node, parts, block)
+    _for_tuple(frame, node, parts, block, is_lazy=is_lazy)
+
+
+def iterated(frame: Frame, value: Value, node: ast.expr) -> tuple[Value, ...] | None:
+    """What a `for` gives to its variables: the elements of a tuple, or one that stands for all of an array."""
+    if is_array(value):
+        assert isinstance(value, Runtime)
+        return (element(frame, value.expr, ir.Const(0, I32, frame.span(node)), node),)
+    return elements(frame, value, node)
+
+
+def _assign_targets(frame: Frame, node: ast.For, part: Value) -> None:
+    part = _opened(frame, node.target, part, node.iter)
+    bind_copy(frame, node.target, part)
+    _store_others(frame, node, node.target, part)
+
+
+def _opened(frame: Frame, target: ast.expr, value: Value, place: ast.expr) -> Value:
+    """A value with the elements of an array that is unpacked, each read now."""
+    if not isinstance(target, ast.Tuple | ast.List):
+        return value
+    if is_array(value):
+        loads = array_elements(frame, value, place)
+        return value if loads is None else Tuple(tuple(kept(frame, load, place) for load in loads))
+    if isinstance(value, Tuple) and len(value.elements) == len(target.elts):
+        parts = zip(target.elts, value.elements, strict=True)
+        return Tuple(tuple(_opened(frame, t, v, place) for t, v in parts))
+    return value
+
+
+def _forget(frame: Frame, node: ast.For) -> None:
+    """The loop's variables end with it."""
+    for name in _names(node.target) & frame.scope.copied:
+        frame.copies.pop(name, None)
 
 
 def _refuse_iterable(frame: Frame, value: Value, node: ast.For) -> None:
     name = frame.text(node.iter)
     type = type_of(value)
-    if isinstance(type, ArrayType):
+    if isinstance(type, PointerType):
         frame.error(
             node.iter,
-            "a `for` runs over range(), static_range() or a tuple, not over an array",
-            f"for i in range({name}.shape[0]): value = {name}[i]",
-        )
-    elif isinstance(type, PointerType):
-        frame.error(
-            node.iter,
-            "a `for` runs over range(), static_range() or a tuple, not over a pointer",
-            f"for i in range(n): value = {name}[i]",
+            "a `for` runs over range(), static_range(), a tuple or an array, not over a pointer",
+            f"for value in {name}[0:n]",
         )
     elif isinstance(type, ScalarType | WeakType):
         frame.error(
             node.iter,
-            f"a `for` runs over range(), static_range() or a tuple, and this is {describe(type)}",
+            f"a `for` runs over range(), static_range(), a tuple or an array, and this is {describe(type)}",
             f"range({name})",
         )
     else:
         what = f", not over {describe_object(value.object, name)}" if isinstance(value, Static) else ""
         hint = f"make it a tuple: {name} = (...)" if isinstance(getattr(value, "object", None), list) else None
-        frame.error(node.iter, f"a `for` runs over range(), static_range() or a tuple{what}", hint)
+        frame.error(node.iter, f"a `for` runs over range(), static_range(), a tuple or an array{what}", hint)
 
 
 def range_type(value: Range) -> Lattice | None:
@@ -215,7 +253,7 @@ def _runs_at_least_once(value: Range) -> bool:
     return start is not None and stop is not None and bool(step) and bool(range(start, stop, step or 1))
 
 
-def _for_tuple(frame: Frame, node: ast.For, parts: tuple[Value, ...], block: Body) -> None:
+def _for_tuple(frame: Frame, node: ast.For, parts: tuple[Value, ...], block: Body, *, is_lazy: bool = False) -> None:
     frame.session.copies += len(parts)
     if frame.session.copies > LARGEST_COPIES:
         frame.error(
@@ -227,15 +265,13 @@ def _for_tuple(frame: Frame, node: ast.For, parts: tuple[Value, ...], block: Bod
     bodies = []
     for part in parts:
         with frame.block() as built:
-            bind_copy(frame, node.target, part)
-            _store_others(frame, node, node.target, part)
+            _assign_targets(frame, node, kept(frame, part, node.iter) if is_lazy else part)
             built += block(frame, node.body)
         bodies.append(tuple(built))
         frame.bound &= loop.continues
         loop.continues = ALL
     frame.loops.pop()
-    for name in _names(node.target) & frame.scope.copied:
-        frame.copies.pop(name, None)
+    _forget(frame, node)
     orelse = block(frame, node.orelse)
     frame.bound &= loop.breaks
     frame.emit(ir.Unrolled(tuple(bodies), orelse, frame.span(node)))
@@ -250,12 +286,20 @@ def bind_copy(frame: Frame, target: ast.expr, value: Value) -> None:
     match target:
         case ast.Name(id=name) if name in frame.scope.copied:
             frame.copies[name] = value
+        case ast.Starred(value=inner):
+            bind_copy(frame, inner, value)
         case ast.Tuple(elts=targets) | ast.List(elts=targets):
-            parts = elements(frame, value, target)
-            if parts is None or len(parts) != len(targets):
-                parts = (POISON,) * len(targets)
-            for one, part in zip(targets, parts, strict=True):
+            for one, part in zip(targets, _unpacked(frame, target, targets, value), strict=True):
                 bind_copy(frame, one, part)
+
+
+def _unpacked(frame: Frame, target: ast.expr, targets: list[ast.expr], value: Value) -> tuple[Value, ...]:
+    """A value for each target; nothing is reported here."""
+    parts = parts_of(frame, value, target)
+    quiet, frame.quiet = frame.quiet, True
+    found = None if parts is None else spread(frame, parts, target, targets)
+    frame.quiet = quiet
+    return (POISON,) * len(targets) if found is None else found
 
 
 def _store_others(frame: Frame, node: ast.For, target: ast.expr, value: Value) -> None:
@@ -264,15 +308,14 @@ def _store_others(frame: Frame, node: ast.For, target: ast.expr, value: Value) -
         case ast.Name(id=name):
             if name not in frame.scope.copied:
                 store(frame, target, value, node.iter, node)
+        case ast.Starred(value=inner):
+            _store_others(frame, node, inner, value)
         case ast.Tuple(elts=targets) | ast.List(elts=targets):
             parts = elements(frame, value, node.iter)
-            if parts is None or len(parts) != len(targets):
-                if parts is not None:
-                    frame.error(target, unpacked(len(parts), len(targets)))
-                elif not isinstance(value, Poison):
-                    refuse_unpacking(frame, value, target)
-                parts = (POISON,) * len(targets)
-            for one, part in zip(targets, parts, strict=True):
+            if parts is None and not isinstance(value, Poison):
+                refuse_unpacking(frame, value, target)
+            found = None if parts is None else spread(frame, parts, target, targets)
+            for one, part in zip(targets, found or (POISON,) * len(targets), strict=True):
                 _store_others(frame, node, one, part)
         case _:
             frame.error(target, "the variable of a `for` is a name")

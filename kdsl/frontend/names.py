@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 
 from kdsl.frontend.bindings import Binding, Branch, How
 from kdsl.frontend.branches import case_branches, with_branches
+from kdsl.frontend.target_paths import paths
 from kdsl.source import FunctionNode
 
 RETURN = "return"
@@ -200,7 +201,7 @@ class _Walk:
         target: ast.expr,
         how: How,
         value: ast.expr,
-        path: tuple[int, ...],
+        path: tuple[int | slice, ...],
         statement: ast.stmt,
         loops: tuple[ast.For, ...],
         reads: frozenset[str],
@@ -208,15 +209,18 @@ class _Walk:
         match target:
             case ast.Name(id=name):
                 self.bind(name, how, target, value, path, statement, loops, reads)
+            case ast.Starred(value=inner):
+                self.target(inner, how, value, path, statement, loops, reads)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 whole = value.elts if isinstance(value, ast.Tuple) and not path and how is How.ASSIGN else None
-                for i, part in enumerate(parts):
-                    if whole is not None and len(whole) == len(parts):
+                starred = any(isinstance(x, ast.Starred) for x in (*parts, *(whole or ())))
+                for i, (part, place) in enumerate(zip(parts, paths(parts), strict=True)):
+                    if whole is not None and len(whole) == len(parts) and not starred:
                         # Each part of `a, b = b, a` depends on its own value alone.
                         only = frozenset(_loads(_walk(whole[i])))
                         self.target(part, how, whole[i], (), statement, loops, only)
                     else:
-                        self.target(part, how, value, (*path, i), statement, loops, reads)
+                        self.target(part, how, value, (*path, place), statement, loops, reads)
             case _:
                 self.expression(target, statement, loops)
 
@@ -255,7 +259,7 @@ class _Walk:
         how: How,
         target: ast.expr | ast.stmt,
         value: ast.expr | None,
-        path: tuple[int, ...],
+        path: tuple[int | slice, ...],
         statement: ast.stmt,
         loops: tuple[ast.For, ...],
         reads: frozenset[str],

@@ -10,11 +10,12 @@ from kdsl.frontend.values import Poison
 Refusal = tuple[str, str | None]
 
 EXPRESSIONS: dict[type[ast.expr], Refusal] = {
-    ast.ListComp: ("a comprehension makes a list, and a kernel has none", "write a for loop over a local.array"),
     ast.SetComp: ("a comprehension makes a set, and a kernel has none", "write a for loop"),
     ast.DictComp: ("a comprehension makes a dict, and a kernel has none", "write a for loop"),
-    ast.GeneratorExp: ("a generator expression cannot run in a kernel", "write a for loop"),
-    ast.List: ("a kernel has no lists", "write a tuple, (a, b), or local.array(n, dtype)"),
+    ast.GeneratorExp: (
+        "a generator expression is only for sum, min, max, any and all",
+        "a list has elements: [... for ... in ...]",
+    ),
     ast.Dict: ("a kernel has no dicts", "use arrays, or a chain of if and elif"),
     ast.Set: ("a kernel has no sets", "compare with each value: x == 1 or x == 2"),
     ast.Await: ("await cannot run in a kernel", None),

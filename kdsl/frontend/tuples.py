@@ -6,6 +6,9 @@ import ast
 from dataclasses import replace
 
 from kdsl.frontend.arguments import match_arguments, plain_arguments, positional
+from kdsl.frontend.array_elements import array_elements
+from kdsl.frontend.assign import kept
+from kdsl.frontend.comprehensions import after, evaluated_before, values_of
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.logic import as_test
@@ -43,19 +46,33 @@ def enumerate_(frame: Frame, node: ast.Call) -> Value:
     found = match_arguments(frame, node, "enumerate", ["iterable", "start"], frozenset({"start"}))
     if found is None:
         return POISON
-    value = frame.value(found["iterable"])
+    value = _argument(frame, found["iterable"], is_iterated=frame.iterated is node)
     start = frame.value(found["start"]) if "start" in found else Weak(0)
     if isinstance(value, Poison) or isinstance(start, Poison):
         return POISON
     if isinstance(value, Range):
         return _numbered_range(frame, node, value, start, found.get("start", node))
-    parts = _parts(frame, value, found["iterable"], "enumerate", "a tuple or range()")
-    if parts is None:
+    whole = _parts(frame, value, found["iterable"], "enumerate", "a tuple or range()")
+    if whole is None:
         return POISON
+    parts = whole.elements
     first = constant_int(start)
     if first is None:
         return frame.error(found["start"], "enumerate() of a tuple takes a constant start", "add it to the number")
-    return Tuple(tuple(Tuple((Weak(first + i), part)) for i, part in enumerate(parts)))
+    return Tuple(tuple(Tuple((Weak(first + i), part)) for i, part in enumerate(parts)), whole.lazy)
+
+
+def _argument(frame: Frame, node: ast.expr, *, is_iterated: bool) -> Value:
+    """What is enumerated, zipped or reversed. Before a loop it is evaluated once, and may be the result of a call."""
+    before = frame.before
+    frame.iterated = node if is_iterated else None
+    value = frame.value(node)
+    frame.iterated = None
+    if not is_iterated or frame.quiet or (isinstance(value, Tuple) and value.lazy):
+        return value
+    if before is None:
+        return kept(frame, value, node)
+    return evaluated_before(frame, value, node, before) if has_effects(value) else value
 
 
 def _numbered_range(frame: Frame, node: ast.Call, value: Range, start: Value, place: ast.expr) -> Value:
@@ -74,13 +91,13 @@ def reversed_(frame: Frame, node: ast.Call) -> Value:
     arguments = positional(frame, node, "reversed", 1, 1)
     if arguments is None:
         return POISON
-    value = frame.value(arguments[0])
+    value = _argument(frame, arguments[0], is_iterated=frame.iterated is node)
     if isinstance(value, Range):
         if value.reverse or value.numbered is not None:
             return frame.error(node, "reversed() of what is no sequence in Python either", "reverse the range() in it")
         return replace(value, reverse=True)
     parts = _parts(frame, value, arguments[0], "reversed", "a tuple or range()")
-    return POISON if parts is None else Tuple(parts[::-1])
+    return POISON if parts is None else Tuple(parts.elements[::-1], parts.lazy)
 
 
 def zip_(frame: Frame, node: ast.Call) -> Value:
@@ -91,17 +108,20 @@ def zip_(frame: Frame, node: ast.Call) -> Value:
     if others:
         return frame.error(others[0], f"zip() has no parameter `{others[0].arg}`")
     strict = [frame.value(k.value) for k in node.keywords]
-    found = [_parts(frame, frame.value(a), a, "zip", "tuples") for a in node.args]
-    parts = [p for p in found if p is not None]
-    if len(parts) < len(found):
+    is_iterated = frame.iterated is node
+    values = [_argument(frame, a, is_iterated=is_iterated) for a in node.args]
+    found = [_parts(frame, value, a, "zip", "tuples") for value, a in zip(values, node.args, strict=True)]
+    whole = [p for p in found if p is not None]
+    if len(whole) < len(found):
         return POISON
+    parts = [p.elements for p in whole]
     if strict and not (isinstance(strict[0], Runtime) and isinstance(strict[0].expr, ir.Const) and is_bool(strict[0])):
         return frame.error(node.keywords[0].value, "strict is True or False")
     if strict and isinstance(strict[0], Runtime) and isinstance(strict[0].expr, ir.Const) and strict[0].expr.value:
         lengths = [len(p) for p in parts]
         if len(set(lengths)) > 1:
             return frame.error(node, f"zip() of tuples with {' and '.join(map(str, lengths))} elements")
-    return Tuple(tuple(Tuple(row) for row in zip(*parts, strict=False)))
+    return Tuple(tuple(Tuple(row) for row in zip(*parts, strict=False)), any(p.lazy for p in whole))
 
 
 def sum_(frame: Frame, node: ast.Call) -> Value:
@@ -112,13 +132,14 @@ def sum_(frame: Frame, node: ast.Call) -> Value:
     if found is None:
         return POISON
     place = found["iterable"]
-    parts = _parts(frame, frame.value(place), place, "sum", "a tuple", may_have_effects="start" not in found)
+    taken = taken_values(frame, place, "sum", may_have_effects="start" not in found)
     result = frame.value(found["start"]) if "start" in found else Weak(0)
-    if parts is None:
+    if taken is None:
         return POISON
+    parts, before = taken
     for part in parts:
         result = binary(frame, ir.BinaryOp.ADD, result, part, node, (found.get("start", place), place))
-    return result
+    return Runtime(after(frame, before, result.expr)) if isinstance(result, Runtime) else result
 
 
 def any_(frame: Frame, node: ast.Call) -> Value:
@@ -134,9 +155,12 @@ def _tested(frame: Frame, node: ast.Call, name: str, logical: ir.LogicalOp, bits
     if arguments is None:
         return POISON
     place = arguments[0]
-    parts = _parts(frame, frame.value(place), place, name, "a tuple", may_have_effects=True)
-    if parts is None:
+    taken = taken_values(frame, place, name, may_have_effects=True)
+    if taken is None:
         return POISON
+    parts, before = taken
+    # A generator gives no further element when the result is known.
+    is_generator = isinstance(place, ast.GeneratorExp)
     tests = [as_test(frame, part, place) for part in parts]
     span = frame.span(node)
     neutral = logical is ir.LogicalOp.AND
@@ -148,18 +172,28 @@ def _tested(frame: Frame, node: ast.Call, name: str, logical: ir.LogicalOp, bits
             continue
         if isinstance(result, ir.Const) and result.value is neutral:
             result = test
-        elif has_effects(Runtime(test)):
+        elif has_effects(Runtime(test)) and not is_generator:
             # All elements are evaluated before the first is looked at.
             result = ir.Binary(bits, result, test, boolean, span)
         else:
             result = ir.Logical(logical, result, test, boolean, span)
-    return Runtime(result)
+    return Runtime(after(frame, before, result))
+
+
+def taken_values(
+    frame: Frame, place: ast.expr, name: str, *, may_have_effects: bool = True
+) -> tuple[tuple[Value, ...], list[ir.Expr]] | None:
+    """The elements of a tuple, an array or a generator expression, and what is evaluated before them."""
+    if isinstance(place, ast.GeneratorExp):
+        return values_of(frame, place)
+    parts = _parts(frame, frame.value(place), place, name, "a tuple", may_have_effects=may_have_effects)
+    return None if parts is None else (parts.elements, [])
 
 
 def _parts(
     frame: Frame, value: Value, place: ast.expr, name: str, wanted: str, *, may_have_effects: bool = False
-) -> tuple[Value, ...] | None:
-    """The elements of a tuple; None (reported) for what is none, and for one that must not be taken apart."""
+) -> Tuple | None:
+    """A tuple, or the elements of an array; None (reported) for others, and for one that must not be taken apart."""
     if isinstance(value, Poison):
         return None
     if not may_have_effects and has_effects(value):
@@ -167,10 +201,14 @@ def _parts(
         frame.error(place, f"{name}() takes a tuple apart, and calls in it would be made out of order", hint)
         return None
     parts = elements(frame, value, place)
+    loads = array_elements(frame, value, place) if parts is None else None
+    if loads is not None:
+        return Tuple(loads, lazy=True)
     if parts is None:
         kind = type_of(value)
         what = "a range" if kind is None else describe(kind)
         if isinstance(value, Static):
             what = describe_object(value.object, frame.text(place))
         frame.error(place, f"{name}() takes {wanted}, and this is {what}", LOOPS[name])
-    return parts
+        return None
+    return Tuple(parts, isinstance(value, Tuple) and value.lazy)

@@ -53,12 +53,13 @@ def _refused(frame: Frame, node: ast.AST) -> bool:
 
 
 def _allowed(node: ast.AST) -> Iterator[ast.AST]:
-    """Nodes that are part of the language where they stand: text to print, `[a, b] = ...`, and slices."""
+    """Nodes that are part of the language where they stand: text to print, slices, a comprehension's own names."""
     match node:
         case ast.Call() | ast.Assert():
-            yield from (part for part in ast.walk(node) if isinstance(part, ast.JoinedStr))
-        case ast.List(ctx=ast.Store()):
-            yield node
+            yield from (part for part in ast.walk(node) if isinstance(part, ast.JoinedStr | ast.GeneratorExp))
+        case ast.ListComp(generators=generators) | ast.GeneratorExp(generators=generators):
+            own = {n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+            yield from (part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id in own)
         case ast.Subscript(slice=index):
             parts = index.elts if isinstance(index, ast.Tuple) else [index]
             yield from (p for p in parts if isinstance(p, ast.Slice) or getattr(p, "value", None) is ...)

@@ -75,7 +75,10 @@ class WeakChoice:
 
 @dataclass(frozen=True, slots=True)
 class Tuple:
+    """``lazy``: elements are parts of arrays, which a loop reads when their turn comes."""
+
     elements: tuple[Value, ...]
+    lazy: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,10 +99,11 @@ def _visit(
             # Any other use of the pointer: it may be written through.
             found.add(local.uid)
         case _:
-            pending += _children(node)
+            pending += children(node)
 
 
-def _children(node: Any) -> Iterator[Any]:
+def children(node: Any) -> Iterator[Any]:
+    """The nodes in a node."""
     for name in _child_fields(type(node)):  # type: ignore[arg-type]
         value = getattr(node, name)
         if isinstance(value, tuple):
@@ -142,7 +143,7 @@ NOT_CHILDREN = frozenset(
         "format",
         "message",
     }
-    | {"value_type", "kept", "index", "axis", "uid", "name"}
+    | {"value_type", "kept", "repeat", "index", "axis", "uid", "name"}
     | {"template", "names", "variable", "volatile", "memory", "early", "common"}
 )
 

@@ -254,6 +254,17 @@ class LocalArray:
 
 
 @dataclass(frozen=True, slots=True)
+class ListExpr:
+    """An array of one thread that gets these elements, ``repeat`` times over; in the same place each time."""
+
+    array: LocalArray
+    elements: tuple[Expr, ...]
+    repeat: int
+    type: ArrayType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class TupleExpr:
     elements: tuple[Expr, ...]
     type: Type
@@ -447,6 +458,7 @@ Expr = (
     | ConstantArray
     | ModuleVariable
     | LocalArray
+    | ListExpr
     | TupleExpr
     | TupleElement
     | StructExpr

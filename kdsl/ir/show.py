@@ -158,6 +158,8 @@ class _Printer:
                 return f"{self.expr(array)}.shape[{axis}]"
             case ir.Stride(array, axis):
                 return f"{self.expr(array)}.strides[{axis}]"
+            case ir.ListExpr(_, elements, repeat):
+                return f"[{', '.join(map(self.expr, elements))}]{f' * {repeat}' if repeat > 1 else ''}"
             case ir.View():
                 return self.view(e)
             case ir.ArrayExpr(data, extents, strides, type):

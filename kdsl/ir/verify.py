@@ -174,6 +174,9 @@ class _Verifier:
                 _verify_access(e)
             case ir.View() | ir.ArrayExpr():
                 _verify_view(e)
+            case ir.ListExpr(array, elements, repeat, type):
+                _require(len(elements) * repeat == prod(type.shape or ()), e, "another number of elements")
+                _require(all(x.type == type.element for x in elements) and array.type == type, e, "other elements")
             case ir.InlinePtx():
                 _verify_inline_ptx(e)
             case _:

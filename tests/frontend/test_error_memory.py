@@ -160,7 +160,7 @@ def test_tuples():
         t[0] += 1  # error: the elements of a tuple cannot be assigned
         a, b = 1, 2, 3  # error: 3 values are unpacked to 2 names
         c, d = n  # error: i32 cannot be unpacked: it is no tuple
-        e, *f = t  # error: a kernel has no * unpacking
+        e, g, h, *f = t  # error: 2 values are unpacked to 3 names at least
         t = (x[0], n)  # error: `t` is tuple[f32, i32] here but tuple[i32, f32] at line {-8} (`t = (n,
         #   x[0])`); a variable keeps one type
 

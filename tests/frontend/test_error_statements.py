@@ -85,12 +85,12 @@ def test_names_that_may_have_no_value():
 def test_loops():
     @kernel
     def k(x: Ptr[f32], a: Array[f32, 1], n: i32, f: f32):
-        for i in x:  # error: a `for` runs over range(), static_range() or a tuple, not over a pointer
+        for i in x:  # error: a `for` runs over range(), static_range(), a tuple or an array, not over a pointer
             pass
-        for j in a:  # error: a `for` runs over range(), static_range() or a tuple, not over an array
-            #   # hint: for i in range(a.shape[0]): value = a[i]
+        for j in a:
             x[0] = j
-        for l in n:  # error: a `for` runs over range(), static_range() or a tuple, and this is i32 # hint: range(n)
+        for l in n:  # error: a `for` runs over range(), static_range(), a tuple or an array, and this is i32 # hint:
+            #   range(n)
             pass
         for m in range(0, n, 0):  # error: a range with step 0 never ends
             pass

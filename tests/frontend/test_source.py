@@ -210,7 +210,6 @@ def test_syntax_and_names_of_an_unannotated_kernel():
     assert [d.message for d in caught.value.diagnostics] == [
         "`undefined` is not defined",
         "`with` cannot run in a kernel",
-        "a kernel has no lists",
         "a kernel has no `@`",
         "a kernel returns nothing",
     ]

@@ -53,7 +53,7 @@ def test_declarations_of_other_things():
     @kernel
     def k(n: i32):
         p: {} = 1  # error: a kernel has no dicts # hint: use arrays, or a chain of if and elif
-        q: [f32] = 1  # error: a kernel has no lists # hint: write a tuple, (a, b), or local.array(n, dtype)
+        q: [f32] = 1  # error: a list holds scalars, vectors, structs or lists, and this is a Python object
         r: lambda: 1 = 1  # error: `lambda: 1` is no type of the kernel language
         s: f32 = i32  # error: the type `i32` is not a value that a kernel computes with
         t: f32 = (1, 2)  # error: this is tuple[i32, i32], but `t` takes f32

@@ -80,7 +80,9 @@ def test_ranges_are_no_values():
         x[0] = range(n)  # error: a range is only for a `for` loop
         range(n) + 1  # error: a range is only for a `for` loop
         print(range(n))  # error: a range is only for a `for` loop
-        for i in range:  # error: a `for` runs over range(), static_range() or a tuple, not over the type `range`
+        for (
+            i
+        ) in range:  # error: a `for` runs over range(), static_range(), a tuple or an array, not over the type `range`
             pass
         for i in range(n) + 1:  # error: a range is only for a `for` loop
             pass
@@ -91,12 +93,15 @@ def test_ranges_are_no_values():
 def test_over_numbers():
     @kernel
     def k(n: i32, f: f32):
-        for i in 5:  # error: a `for` runs over range(), static_range() or a tuple, and this is an int literal (i32)
+        for i in 5:  # error: a `for` runs over range(), static_range(), a tuple or an array, and this is an int
+            #   literal (i32)
             #   # hint: range(5)
             pass
-        for i in f:  # error: a `for` runs over range(), static_range() or a tuple, and this is f32 # hint: range(f)
+        for i in f:  # error: a `for` runs over range(), static_range(), a tuple or an array, and this is f32 # hint:
+            #   range(f)
             pass
-        for i in n:  # error: a `for` runs over range(), static_range() or a tuple, and this is i32 # hint: range(n)
+        for i in n:  # error: a `for` runs over range(), static_range(), a tuple or an array, and this is i32 # hint:
+            #   range(n)
             pass
 
     check_errors(k)
@@ -105,13 +110,8 @@ def test_over_numbers():
 def test_over_memory():
     @kernel
     def k(x: Ptr[f32], a: Array[f32, 2]):
-        for p in x:  # error: a `for` runs over range(), static_range() or a tuple, not over a pointer
-            #   # hint: for i in range(n): value = x[i]
-            pass
-        for q in a:  # error: a `for` runs over range(), static_range() or a tuple, not over an array
-            #   # hint: for i in range(a.shape[0]): value = a[i]
-            pass
-        for r in shared.array(4, f32):  # error: a `for` runs over range(), static_range() or a tuple, not over an array
+        for p in x:  # error: a `for` runs over range(), static_range(), a tuple or an array, not over a pointer
+            #   # hint: for value in x[0:n]
             pass
 
     check_errors(k)
@@ -120,14 +120,18 @@ def test_over_memory():
 def test_over_python_objects():
     @kernel
     def k(n: i32):
-        for i in NUMBERS:  # error: a `for` runs over range(), static_range() or a tuple, not over `NUMBERS` (a list of
+        for i in NUMBERS:  # error: a `for` runs over range(), static_range(), a tuple or an array, not over `NUMBERS`
+            #   (a list of
             #   the host) # hint: make it a tuple: NUMBERS = (...)
             pass
-        for i in "ab":  # error: a `for` runs over range(), static_range() or a tuple, not over the string 'ab'
+        for (
+            i
+        ) in "ab":  # error: a `for` runs over range(), static_range(), a tuple or an array, not over the string 'ab'
             pass
-        for i in None:  # error: a `for` runs over range(), static_range() or a tuple, not over None
+        for i in None:  # error: a `for` runs over range(), static_range(), a tuple or an array, not over None
             pass
-        for i in print:  # error: a `for` runs over range(), static_range() or a tuple, not over the function `print`
+        for i in print:  # error: a `for` runs over range(), static_range(), a tuple or an array, not over the
+            #   function `print`
             pass
         for i in undefined_name:  # error: `undefined_name` is not defined
             pass
@@ -138,13 +142,11 @@ def test_over_python_objects():
 def test_over_literals():
     @kernel
     def k(x: Ptr[f32]):
-        for i in [1, 2]:  # error: a kernel has no lists # hint: write a tuple, (a, b), or local.array(n, dtype)
-            pass
         for i in {1}:  # error: a kernel has no sets # hint: compare with each value: x == 1 or x == 2
             pass
         for i in {}:  # error: a kernel has no dicts # hint: use arrays, or a chain of if and elif
             pass
-        for i in (j for j in x):  # error: a generator expression cannot run in a kernel # hint: write a for loop
+        for i in (j for j in x):  # error: a generator expression is only for sum, min, max, any and all
             pass
 
     check_errors(k)
@@ -179,7 +181,7 @@ def test_over_tuples_unpacked():
             pass
         for r, (s, t) in ((1, 2),):  # error: an int literal (i32) cannot be unpacked: it is no tuple
             pass
-        for o, *m in ((1, 2),):  # error: the variable of a `for` is a name
+        for o, l, *m in ((1,),):  # error: 1 value is unpacked to 2 names at least
             pass
 
     check_errors(k)

@@ -71,7 +71,7 @@ def test_shapes_that_are_no_ints():
         shared.array("4", f32)  # error: an extent of shared.array() is an int, and this is `"4"`
         shared.array(None, f32)  # error: an extent of shared.array() is an int, and this is `None`
         shared.array(True, f32)  # error: an extent of shared.array() is an int, and this is `True`
-        shared.array([4], f32)  # error: a kernel has no lists # hint: write a tuple, (a, b), or local.array(n, dtype)
+        shared.array([4], f32)  # error: the shape of shared.array() is constant
         shared.array((4, (2, 2)), f32)  # error: an extent of shared.array() is an int, and this is `(2, 2)`
 
     check_errors(k)

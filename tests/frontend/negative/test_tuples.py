@@ -38,7 +38,7 @@ def test_unpacked_nested():
     def k(n: i32):
         (q, w), z = (1, 2)  # error: an int literal (i32) cannot be unpacked: it is no tuple
         (q1, w1), z1 = ((1, 2, 3), 4)  # error: 3 values are unpacked to 2 names
-        q2, *w2 = (1, 2)  # error: a kernel has no * unpacking # hint: name each value
+        q2, v2, z2, *w2 = (1, 2)  # error: 2 values are unpacked to 3 names at least
 
     check_errors(k)
 

@@ -43,7 +43,7 @@ def test_statements():
 
 def test_values():
     def k(x, n):
-        x[0] = [n, [n]]  # error: a kernel has no lists
+        x[0] = [n, [n]][0]
         x[1] = {n: {n: 1}}  # error: a kernel has no dicts
         x[2] = {n, 1}  # error: a kernel has no sets
         x[3] = 1j  # error: a kernel has no complex numbers
@@ -58,9 +58,10 @@ def test_values():
 
 def test_comprehensions_bind_names_of_their_own():
     def k(x, n):
-        x[0] = [i for i in x]  # error: a comprehension makes a list, and a kernel has none
+        x[0] = [i + unknown for i in x]  # error: `unknown` is not defined
         x[1] = {i: j for i, j in x}  # error: a comprehension makes a dict, and a kernel has none
-        x[2] = sum(i for i in x)  # error: a generator expression cannot run in a kernel
+        x[2] = sum(i for i in x)
+        x[3] = (i for i in x)  # error: a generator expression is only for sum, min, max, any and all
 
     check_untyped_errors(k)
 

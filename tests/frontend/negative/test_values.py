@@ -127,10 +127,10 @@ def test_none():
 def test_lists():
     @kernel
     def k(x: Ptr[f32], y: Ptr[i32], n: i32):
-        x[0] = [1]  # error: a kernel has no lists # hint: write a tuple, (a, b), or local.array(n, dtype)
-        x[1] = [1][0]  # error: a kernel has no lists
-        x[2] = n + [1]  # error: a kernel has no lists
-        x[3] = y[[0]]  # error: a kernel has no lists
+        x[0] = [1]  # error: this is a local array of 1 i32, but `x` takes f32
+        x[1] = [1][1]  # error: index 1 is out of range: `[1]` has extent 1 along axis 0
+        x[2] = n + [1]  # error: a kernel joins no lists
+        x[3] = y[[0]]  # error: an index is an int, and this is a local array of 1 i32
         x[4] = LIST  # error: `LIST` (a list of the host) is not a value that a kernel computes with
         x[5] = LIST[0]  # error: `LIST` (a list of the host) cannot be indexed
         #   # hint: make it a tuple, or pass an array as a parameter
@@ -159,13 +159,15 @@ def test_dicts_and_sets():
 def test_comprehensions():
     @kernel
     def k(x: Ptr[f32], y: Ptr[i32]):
-        x[0] = [i for i in x]  # error: a comprehension makes a list, and a kernel has none
-        #   # hint: write a for loop over a local.array
+        x[0] = [i for i in x]  # error: a comprehension runs over what is known while the kernel is compiled, and this
+        #   is
+        #   Ptr[f32] # hint: range(4), a tuple, or an array of known shape
         x[1] = {i for i in x}  # error: a comprehension makes a set, and a kernel has none # hint: write a for loop
         x[2] = {i: i for i in x}  # error: a comprehension makes a dict, and a kernel has none
-        x[3] = (i for i in x)  # error: a generator expression cannot run in a kernel
-        x[4] = sum(i for i in x)  # error: a generator expression cannot run in a kernel
-        x[5] = [i + j for i in x for j in y if i]  # error: a comprehension makes a list, and a kernel has none
+        x[3] = (i for i in x)  # error: a generator expression is only for sum, min, max, any and all
+        x[4] = sum(i for i in x)  # error: a comprehension runs over what is known while the kernel is compiled, and
+        #   this is
+        #   Ptr[f32]
 
     check_errors(k)
 

@@ -145,7 +145,7 @@ def test_what_takes_no_vector():
         #   # hint: take its components: v.x
         r4 = constant.array(f32x4)  # error: constant.array() takes a NumPy array of the host
         r5 = p[v]  # error: an index is an int, and this is f32x4
-        for t in v:  # error: a `for` runs over range(), static_range() or a tuple
+        for t in v:  # error: a `for` runs over range(), static_range(), a tuple or an array
             pass
 
     check_errors(k)

@@ -1,0 +1,85 @@
+"""What would outlive its memory: a local array that its function returns, and a list that a loop makes anew."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from kdsl.frontend.frame import Frame
+from kdsl.frontend.written import children
+from kdsl.ir import nodes as ir
+from kdsl.lang.types import ArrayType, PointerType, Space, TupleType, Type
+
+COPY = "let the caller make it, and pass it as an argument"
+
+
+def check_returned(frame: Frame, body: tuple[ir.Stmt, ...]) -> None:
+    """Report a `return` of a local array of the function's own: it ends with the function."""
+    nodes = list(_all(body))
+    returned = [n for n in nodes if isinstance(n, ir.Return) and n.value is not None and _is_local(n.value.type)]
+    if not returned:
+        return
+    assigned = [n for n in nodes if isinstance(n, ir.Assign | ir.AssignExpr) and _is_local(n.local.type)]
+    own: set[int] = set()
+    while True:
+        found = {n.local.uid for n in assigned if _holds(n.value, own)}
+        if found <= own:
+            break
+        own |= found
+    for statement in returned:
+        assert statement.value is not None
+        if _holds(statement.value, own):
+            frame.error(statement.value.span, f"a local array of `{frame.name}` ends with it", COPY)
+
+
+def _is_local(type: Type) -> bool:
+    if isinstance(type, TupleType):
+        return any(map(_is_local, type.elements))
+    return isinstance(type, ArrayType | PointerType) and type.space is Space.LOCAL
+
+
+def _holds(value: ir.Expr, own: set[int]) -> bool:
+    """Whether a value is made of a local array, or of a variable that holds one."""
+    for node in _all((value,)):
+        if isinstance(node, ir.LocalArray) or (isinstance(node, ir.Read) and node.local.uid in own):
+            return True
+    return False
+
+
+def _all(nodes: tuple[object, ...]) -> Iterator[object]:
+    pending: list[object] = list(nodes)
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, ir.Load):  # what is read is no address any more
+            pending += children(node)
+
+
+def check_made_anew(frame: Frame, name: str, node: ast.expr) -> None:
+    """Report a list made in a loop, in the place of the one before it, which another name still holds."""
+    if not frame.loops or frame.quiet:
+        return
+    for other, bindings in frame.scope.bindings.items():
+        for binding in bindings:
+            if other != name and binding.value is not None and not binding.path and _is_part_of(binding.value, name):
+                line = getattr(binding.target, "lineno", node.lineno)
+                message = f"a list made anew takes the place of the one before, which `{other}` holds (line {line})"
+                frame.error(node, message, f"copy the elements: {other}[:] = {name}")
+                return
+
+
+def _is_part_of(value: ast.expr, name: str) -> bool:
+    """Whether an expression is the array of that name, or a view of it."""
+    match value:
+        case ast.Name(id=found):
+            return found == name
+        case ast.Subscript(value=inner, slice=index):
+            return any(isinstance(n, ast.Slice) for n in ast.walk(index)) and _is_part_of(inner, name)
+        case ast.IfExp(body=then, orelse=orelse):
+            return _is_part_of(then, name) or _is_part_of(orelse, name)
+        case ast.Attribute(value=inner) | ast.Call(func=ast.Attribute(value=inner)):
+            return _is_part_of(inner, name)
+        case ast.Tuple(elts=parts):
+            return any(_is_part_of(part, name) for part in parts)
+        case _:
+            return False
