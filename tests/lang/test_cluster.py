@@ -186,6 +186,35 @@ def test_pointers_vectors_and_helpers(device: str) -> None:
     assert ranks.tolist() == [1, 0, 0, 1, 1, 0, 0, 1]
 
 
+@kdsl.struct
+class Pair:
+    x: f32
+    y: i32
+
+
+@kernel(cluster=2)
+def structs_and_views(out: Ptr[i32]):
+    s = shared.array((4, 8), Pair)
+    i = thread_idx.x
+    s[i // 8, i % 8] = Pair(f32(i), 100 * block_idx.x + i)
+    cluster_sync()
+    row = map_shared_rank(s, 1 - cluster_rank())[2]
+    out[block_idx.x * 32 + i] = row[i % 8].y
+    cluster_sync()
+    row[i % 8].y = 5
+    cluster_sync()
+    out[block_idx.x * 32 + i] += 1000 * s[i // 8, i % 8].y
+
+
+def test_structs_and_views(device: str) -> None:
+    out = np.zeros(64, np.int32)
+    structs_and_views[2, 32](out)
+    i = np.arange(32)
+    changed = i // 8 == 2
+    rows = [100 * (1 - b) + 16 + i % 8 + 1000 * np.where(changed, 5, 100 * b + i) for b in range(2)]
+    assert out.tolist() == np.concatenate(rows).tolist()
+
+
 @kernel
 def overlapped(x: Ptr[i32], out: Ptr[i32]):
     """Between arriving and waiting a block works on what is its own; the second barrier is for leaving."""
@@ -283,6 +312,21 @@ def test_ranks_and_indices_are_checked() -> None:
         run(np.zeros(1, np.int32), 1, -1)
     with pytest.raises(MemoryFault, match="block rank 1, and the cluster has 1 blocks"):
         reaching[2, 32](np.zeros(1, np.int32), 1, 0)
+
+
+def test_a_debug_build_checks_indices_there_too() -> None:
+    with pytest.raises(MemoryFault, match=r"index 40 is outside of axis 0 of `there`, whose extent is 32"):
+        indexed[LaunchConfig(2, 32, cluster=2)](np.zeros(1, np.int32), 40)
+
+
+@kernel(debug=True)
+def indexed(out: Ptr[i32], k: i32):
+    s = shared.array(32, i32)
+    s[thread_idx.x] = 1
+    cluster_sync()
+    there = map_shared_rank(s, 1 - cluster_rank())
+    out[0] = there[k]
+    cluster_sync()
 
 
 @kernel

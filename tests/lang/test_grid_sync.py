@@ -16,8 +16,10 @@ from kdsl import (
     Target,
     block_dim,
     block_idx,
+    clock64,
     cluster_rank,
     cluster_sync,
+    globaltimer,
     grid,
     grid_dependency_wait,
     grid_dim,
@@ -25,9 +27,11 @@ from kdsl import (
     grid_sync,
     gridsize,
     i32,
+    i64,
     kernel,
     thread_idx,
     u32,
+    u64,
 )
 from kdsl.backend import Launch
 from kdsl.emulator import Emulator
@@ -281,6 +285,41 @@ def test_a_dependent_launch_waits_where_it_says(device: str) -> None:
     stream.synchronize()
     assert (x.to_host() == 5).all()
     assert (out.to_host() == expected).all()
+
+
+@kernel
+def long_one(times: Ptr[u64], x: Ptr[i32], cycles: i64):
+    grid_launch_dependents()
+    start = clock64()
+    while clock64() - start < u64(cycles):
+        pass
+    x[0] = 7
+    times[0] = globaltimer()
+
+
+@kernel
+def next_one(times: Ptr[u64], x: Ptr[i32]):
+    times[1] = globaltimer()
+    grid_dependency_wait()
+    times[2] = globaltimer()
+    x[1] = x[0]
+
+
+@pytest.mark.gpu
+def test_a_dependent_launch_begins_early_and_waits() -> None:
+    kdsl.set_device("cuda")
+    times, x = kdsl.zeros(3, np.uint64), kdsl.zeros(2, np.int32)
+    stream = kdsl.Stream()
+    for early in (False, True, True):  # the first two launches of each load it
+        x.fill(0)
+        kdsl.synchronize()
+        long_one[1, 1, stream](times, x, 20_000_000)
+        next_one[LaunchConfig(1, 1, stream=stream, programmatic_dependent_launch=early)](times, x)
+        stream.synchronize()
+        end_of_first, start, after_waiting = times.to_host().tolist()
+        assert x.to_host().tolist() == [7, 7]
+        assert after_waiting >= end_of_first
+        assert (start < end_of_first) == early
 
 
 def test_dependent_launches_need_sm_90() -> None:
