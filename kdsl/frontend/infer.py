@@ -94,7 +94,7 @@ def _functions(frame: Frame, names: list[str]) -> None:
     """Nested functions and lambdas that are bound once are known before their bodies are: those may name themselves."""
     for name in names:
         bindings = frame.scope.bindings[name]
-        if len(bindings) != 1 or name in frame.types or bindings[0].loops:
+        if len(bindings) != 1 or name in frame.types:
             continue
         binding = bindings[0]
         is_lambda = binding.how is How.ASSIGN and isinstance(binding.value, ast.Lambda) and not binding.path

@@ -12,6 +12,12 @@ def may_be_constant(e: p.Expr) -> bool:
             return True
         case p.Index() | p.Place():
             return False
+        case p.Item():
+            return True
+        case p.Components(vector):
+            return may_be_constant(vector)
+        case p.Tuple(items) | p.Vector(_, items):
+            return all(map(may_be_constant, items))
         case p.Name(name):
             return not name.startswith("x")
         case p.Unary(_, operand) | p.Cast(_, operand) | p.Bitcast(operand, _) | p.Walrus(_, operand):

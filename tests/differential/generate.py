@@ -12,7 +12,8 @@ from random import Random
 from . import intrinsics, reference, typing_rules
 from . import program as p
 from .constants import may_be_constant
-from .typing_rules import BF16, BOOL, F16, F32, F64, I32, I64, TYPES, U32, U64, Scalar
+from .typing_rules import BF16, BOOL, F16, F32, F64, I32, I64, TYPES, U32, U64, Scalar, Vector
+from .variables import nodes
 
 ALL = tuple(TYPES.values())
 INTS = tuple(t for t in ALL if t.is_int)
@@ -46,6 +47,9 @@ class Expressions:
         self.inputs = tuple(variables)
         self.functions = functions or {}
         self.arrays: dict[str, Access] = {}
+        self.vectors: dict[str, Vector] = {}
+        self.constants: list[str] = []
+        """Numbers that are known while the program is compiled, of types that may vary."""
         self.places: tuple[str, ...] = ()
         """What tells threads apart: ``lane_id()`` ..."""
         self.payloads = True
@@ -76,6 +80,8 @@ class Expressions:
             makers += [(2, self.cast), (2, self.bitcast), (2, self.narrow_choice)]
         if any(access.type == t for access in self.arrays.values()):
             makers.append((4, self.element))
+        if any(v.element == t for v in self.vectors.values()):
+            makers.append((4, self.component))
         if any(self.gives(rule, t) for rule in intrinsics.RULES.values()):
             makers.append((1, self.intrinsic))
         weights = [weight for weight, _ in makers]
@@ -91,6 +97,8 @@ class Expressions:
             return p.Name(self.random.choice(mine))
         if t == BOOL:
             return self.bool_leaf()
+        if self.constants and self.random.random() < 0.4:
+            return p.Cast(t.name, p.Name(self.random.choice(self.constants)))
         if self.places and self.random.random() < 0.3:
             place = p.Place(self.random.choice(self.places))
             return place if t == I32 else p.Cast(t.name, place)
@@ -131,7 +139,18 @@ class Expressions:
 
     def call(self, t: Scalar, depth: int) -> p.Expr:
         name = self.random.choice([n for n, (_, result) in self.functions.items() if result == t])
-        return p.Call(name, tuple(self.of(kind, depth) for kind in self.functions[name][0]))
+        kinds = self.functions[name][0]
+        arguments = tuple(self.of(kind, depth) for kind in kinds)
+        if name.endswith("v"):
+            arguments = tuple(self.unknown(argument, kind) for argument, kind in zip(arguments, kinds, strict=True))
+        if name.startswith("r"):
+            # How often it calls itself.
+            arguments = (p.Binary("&", arguments[0], p.Literal(3)), *arguments[1:])
+        return p.Call(name, arguments)
+
+    def unknown(self, argument: p.Expr, kind: Scalar) -> p.Expr:
+        """An argument that is no constant, for a function that takes none."""
+        return p.Cast(kind.name, p.Name(self.inputs[0])) if may_be_constant(argument) else argument
 
     def bitcast(self, t: Scalar, depth: int) -> p.Expr:
         source = self.random.choice([s for s in ALL if s.bits == t.bits and s not in (t, BOOL)])
@@ -140,6 +159,10 @@ class Expressions:
             # With one NaN, min gives the other.
             operand = p.Builtin("min", (operand, p.Literal(self.random.choice((100.0, 0.5, 2)))))
         return p.Bitcast(operand, t.name)
+
+    def component(self, t: Scalar, depth: int) -> p.Expr:
+        name = self.random.choice([name for name, v in self.vectors.items() if v.element == t])
+        return p.Components(p.Name(name), self.random.choice("xyzw"[: self.vectors[name].lanes]))
 
     def element(self, t: Scalar, depth: int) -> p.Expr:
         name = self.random.choice([name for name, access in self.arrays.items() if access.type == t])
@@ -288,6 +311,17 @@ def reference_common(a: Scalar, b: Scalar) -> Scalar | None:
         return typing_rules.common(a, b)
     except typing_rules.IllTyped:
         return None
+
+
+def refuses_constants(body: Sequence[p.Stmt]) -> bool:
+    """Whether a function may shift by, or raise to, its argument: a negative constant would be refused."""
+    return any(
+        (isinstance(node, p.Binary) and node.op in ("<<", ">>", "**") and not isinstance(node.right, p.Literal))
+        or (isinstance(node, p.Builtin) and node.name == "pow")
+        or isinstance(node, p.For | p.Match)
+        or (isinstance(node, p.Augmented | p.Store | p.SetComponent) and node.op in ("<<", ">>"))
+        for node in nodes(tuple(body))
+    )
 
 
 def output_type(t: Scalar, random: Random) -> Scalar:

@@ -274,7 +274,7 @@ def block_program(random: Random) -> p.Program:
     if random.random() < 0.3:
         definition, signature = device_function(random, "f0", functions)
         definitions.append(definition)
-        functions["f0"] = signature
+        functions[definition.name] = signature
     inputs = {f"x{k}": random.choice(ALL) for k in range(random.randint(1, 3))}
     uniforms = {f"u{k}": random.choice(ALL) for k in range(random.randint(1, 2))}
     result = random.choice(ALL)

@@ -7,7 +7,7 @@ from random import Random
 
 from . import program as p
 from . import typing_rules
-from .generate import ALL, COMPARISONS, FLOATS, INTS, Access, Expressions, output_type
+from .generate import ALL, COMPARISONS, FLOATS, INTS, Access, Expressions, output_type, refuses_constants
 from .typing_rules import BOOL, F32, I32, I64, U32, U64, Scalar
 
 LOOP_LIMIT = 5
@@ -125,7 +125,9 @@ class Statements:
     def element(self) -> list[p.Stmt]:
         """A store to an element."""
         name = self.random.choice([n for n in self.expressions.arrays if n not in self.locked])
-        access = self.expressions.arrays[name]
+        return self.store(name, self.expressions.arrays[name])
+
+    def store(self, name: str, access: Access) -> list[p.Stmt]:
         indices = self.expressions.indices(access, 1)
         if access.type == BOOL or self.random.random() < 0.5:
             weak = access.type != BOOL and self.random.random() < 0.2
@@ -290,6 +292,7 @@ def device_function(random: Random, name: str, functions: Functions) -> tuple[p.
     body = maker.body(random.randint(0, 2), 1)
     body = (*body, p.Return(maker.expressions.of(result, 2)))
     annotated = [kind.name if random.random() < 0.5 else None for kind in kinds]
+    name += "v" * refuses_constants(body)
     return p.Function(name, tuple(zip(names, annotated, strict=True)), body), (kinds, result)
 
 
@@ -299,7 +302,7 @@ def statement_program(random: Random) -> p.Program:
     for k in range(random.choice((0, 0, 1, 2))):
         definition, signature = device_function(random, f"f{k}", functions)
         definitions.append(definition)
-        functions[f"f{k}"] = signature
+        functions[definition.name] = signature
     inputs = {f"x{k}": random.choice(ALL) for k in range(random.randint(2, 4))}
     result = random.choice(ALL)
     maker = Statements(random, inputs, functions, result)

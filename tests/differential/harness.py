@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from . import ieee, reference, render, semantics, values
 from . import program as p
 from .reference_grid import grid_evaluator
 from .semantics import Value
-from .typing_rules import Scalar, named
+from .typing_rules import Scalar, Vector, named
 
 LANES = 32
 OPEN = "open"
@@ -42,9 +44,17 @@ class Case:
 
     @property
     def types(self) -> list[Scalar]:
-        """Of each result: a lane's output, then the elements of the buffers."""
-        outputs = [named(self.program.output)] * len(self.lanes)
+        """Of each result: a lane's output, all its components if it is a vector, then the elements of the buffers."""
+        outputs = scalars(named(self.program.output)) * len(self.lanes)
         return outputs + [named(b.type) for b in self.program.buffers for _ in range(b.size)]
+
+
+def scalars(t: Scalar) -> list[Scalar]:
+    return [t.element] * t.lanes if isinstance(t, Vector) else [t]
+
+
+def parts(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 @dataclass(frozen=True)
@@ -64,7 +74,7 @@ class Mismatch:
         source = render.module([program])[len(render.HEADER) :]
         wrong = f"expected: {shown(self.expected, t)}\ngot: {shown(self.got, t)}\n"
         if program.grid is None:
-            return f"{source}inputs: {named_values(program.inputs, self.case.lanes[self.lane])}\n{wrong}"
+            return f"{source}inputs: {named_values(program.inputs, self.case.lanes[self.lane // (len(self.case.types) // len(self.case.lanes))])}\n{wrong}"
         said = [f"{program.grid}", f"uniforms: {named_values(program.uniforms, self.case.uniforms)}"]
         said += [f"{b.name}: {values}" for b, values in zip(program.buffers, self.case.contents, strict=True)]
         columns = zip(*self.case.lanes, strict=True)
@@ -103,9 +113,10 @@ def expected(case: Case) -> list[Expected]:
     results: list[Expected] = []
     for lane in case.lanes:
         try:
-            results.append(semantics.bits(run(lane), output))
+            found = parts(run(lane))
+            results += [semantics.bits(value, t) for value, t in zip(found, scalars(output), strict=True)]
         except semantics.OpenBits:
-            results.append(OPEN)
+            results += [OPEN] * len(scalars(output))
     return results
 
 
@@ -115,7 +126,10 @@ def expected_of_grid(case: Case, backwards: bool = False) -> list[Expected]:
         outputs, buffers = run(case.lanes, case.uniforms, case.contents)
     except semantics.OpenBits:
         return [OPEN for _ in case.types]
-    found = [*outputs, *(value for contents in buffers for value in contents)]
+    found = [
+        *(part for value in outputs for part in parts(value)),
+        *(value for contents in buffers for value in contents),
+    ]
     return [semantics.bits(value, t) for value, t in zip(found, case.types, strict=True)]
 
 
@@ -139,7 +153,8 @@ def input_bits(value: Value, t: Scalar) -> int:
 
 
 def bits_of(column: Sequence[Value], t: Scalar) -> np.ndarray:
-    return np.array([input_bits(value, t) for value in column], numpy_type(t))
+    element = scalars(t)[0]
+    return np.array([input_bits(part, element) for value in column for part in parts(value)], numpy_type(element))
 
 
 def parameters(case: Case, addresses: Sequence[int]) -> bytes:
@@ -158,7 +173,8 @@ def run_kernel(backend: Backend, module: object, name: str, case: Case) -> list[
     count, program = len(case.lanes), case.program
     inputs = [bits_of([lane[k] for lane in case.lanes], named(t)) for k, (_, t) in enumerate(program.inputs)]
     buffers = [bits_of(values, named(b.type)) for b, values in zip(program.buffers, case.contents, strict=True)]
-    output = np.zeros(count, numpy_type(named(program.output)))
+    results = scalars(named(program.output))
+    output = np.zeros(count * len(results), numpy_type(results[0]))
     arrays = [*inputs, *buffers, output]
     addresses = [backend.alloc(array.nbytes) for array in arrays]
     grid = program.grid or p.Grid(1, (count, 1))
@@ -168,13 +184,13 @@ def run_kernel(backend: Backend, module: object, name: str, case: Case) -> list[
             backend.write(address, array.data.cast("B"))
         backend.launch(backend.function(module, name), launch, parameters(case, addresses))
         backend.synchronize()
-        results = [output, *buffers]
-        for address, array in zip((addresses[-1], *addresses[len(inputs) : -1]), results, strict=True):
+        read = [output, *buffers]
+        for address, array in zip((addresses[-1], *addresses[len(inputs) : -1]), read, strict=True):
             backend.read(address, array.data.cast("B"))
     finally:
         for address in addresses:
             backend.free(address)
-    return [int(v) for array in results for v in array]
+    return [int(v) for array in read for v in array]
 
 
 def compile_together(cases: Sequence[Case], target: str, directory: Path) -> str:
@@ -247,7 +263,11 @@ def mismatches(backend: Backend, cases: Sequence[Case], directory: Path, target:
 def smaller_case(original: Mismatch, program: p.Program) -> Case:
     """The inputs of the lane that showed a mismatch, or of all threads of a block, for a part of its program."""
     case = original.case
-    lanes = case.lanes if program.grid is not None else (case.lanes[original.lane],)
+    lanes = (
+        case.lanes
+        if program.grid is not None
+        else (case.lanes[original.lane // len(scalars(named(case.program.output)))],)
+    )
     names = [name for name, _ in case.program.inputs]
     kept = [names.index(name) for name, _ in program.inputs]
     uniforms = dict(zip(case.program.uniforms, case.uniforms, strict=True))
@@ -260,13 +280,21 @@ def smaller_case(original: Mismatch, program: p.Program) -> Case:
     )
 
 
+def kind_of(got: object) -> str:
+    """What an error says, without the names and numbers in it; nothing for results."""
+    if not isinstance(got, str):
+        return ""
+    first = got.partition("\n")[0].partition("error: ")[2] or got
+    return re.sub(r"`[^`]*`|\d+", "", first.partition("programs_")[0])
+
+
 def still_wrong(backend: Backend, directory: Path, original: Mismatch) -> Callable[[p.Program], Mismatch | None]:
     """For shrinking: whether a smaller program is wrong in the same way on the lane that showed it."""
 
     def check(program: p.Program) -> Mismatch | None:
         case = smaller_case(original, program)
         (got,) = run_all(backend, [case], directory)
-        if isinstance(got, str) != isinstance(original.got, str):
+        if kind_of(got) != kind_of(original.got):
             return None
         return compare(case, got, expected(case))
 

@@ -43,6 +43,9 @@ def statement(node: ast.stmt) -> list[p.Stmt]:
         case ast.Assign([ast.Name(target)], ast.Call(ast.Attribute(ast.Name(space), "array"), [shape, ast.Name(kind)])):
             extents = ast.literal_eval(shape)
             return [p.Declare(target, space, kind, extents if isinstance(extents, tuple) else (extents,))]
+        case ast.Assign([ast.Name(function)], ast.Lambda(arguments, value)):
+            parameters = tuple((a.arg, None) for a in arguments.args)
+            return [p.Define(p.Function(function, parameters, (p.Return(expression(value)),)))]
         case ast.Assign([ast.Subscript(ast.Name(array)) as target], value):
             return [p.Store(array, indices(target), expression(value))]
         case ast.Assign():
@@ -57,9 +60,9 @@ def statement(node: ast.stmt) -> list[p.Stmt]:
             return [p.If(expression(node.test), block(node.body), block(node.orelse))]
         case ast.While():
             return [p.While(expression(node.test), block(node.body), block(node.orelse))]
-        case ast.For(iter=ast.Call(func=ast.Name("range"), args=arguments)):
+        case ast.For(iter=ast.Call(func=ast.Name("range" | "static_range" as way), args=arguments)):
             bounds = tuple(map(expression, arguments))
-            return [p.For(name(node.target), bounds, block(node.body), block(node.orelse))]
+            return [p.For(name(node.target), bounds, block(node.body), block(node.orelse), way)]
         case ast.Break():
             return [p.Break()]
         case ast.Continue():

@@ -117,8 +117,43 @@ class Intrinsic:
     arguments: tuple[Expr, ...]
 
 
+@dataclass(frozen=True)
+class Tuple:
+    """``(a, b)``: what a function returns, or a variable holds."""
+
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Item:
+    """``name[0]`` of a variable that holds a tuple."""
+
+    name: str
+    index: int
+
+
+@dataclass(frozen=True)
+class Vector:
+    """``f32x4(parts)``: scalars and vectors, one scalar for all lanes, or a vector to convert."""
+
+    type: str
+    parts: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Components:
+    """``vector.x`` or ``vector.zyx``."""
+
+    vector: Expr
+    names: str
+
+
 Expr = (
-    Name
+    Tuple
+    | Item
+    | Vector
+    | Components
+    | Name
     | Literal
     | Unary
     | Binary
@@ -185,12 +220,75 @@ class While:
 
 @dataclass(frozen=True)
 class For:
-    """``for target in range(*arguments)``."""
+    """``for target in range(*arguments)``.
+
+    ``way`` may be ``reversed``, or ``static_range`` of literals, which unrolls; ``unroll`` is what ``range`` takes.
+    """
 
     target: str
     arguments: tuple[Expr, ...]
     body: tuple[Stmt, ...]
     orelse: tuple[Stmt, ...] = ()
+    way: str = "range"
+    unroll: str = ""
+
+
+@dataclass(frozen=True)
+class ForEach:
+    """``for target in (a, b, c)``, of any types: one copy of the body for each."""
+
+    target: str
+    items: tuple[Expr, ...]
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True)
+class Unrolled:
+    """What the reference makes of a loop that is unrolled."""
+
+    bodies: tuple[tuple[Stmt, ...], ...]
+    orelse: tuple[Stmt, ...] = ()
+
+
+@dataclass(frozen=True)
+class Case:
+    """``case 1 | 2 if guard:``; without patterns ``case capture:``, or ``case _:``."""
+
+    patterns: tuple[Literal, ...]
+    capture: str | None
+    guard: Expr | None
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True)
+class Match:
+    subject: Expr
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True)
+class Define:
+    """A function inside the program, which sees the variables around it; a lambda if it is only a Return."""
+
+    function: Function
+
+
+@dataclass(frozen=True)
+class Unpack:
+    """``a, b = value``, of a call that returns a tuple."""
+
+    targets: tuple[str, ...]
+    value: Expr
+
+
+@dataclass(frozen=True)
+class SetComponent:
+    """``vector.x = value``; with ``op``, ``vector.x op= value``."""
+
+    vector: str
+    name: str
+    value: Expr
+    op: str | None = None
 
 
 @dataclass(frozen=True)
@@ -264,6 +362,12 @@ Stmt = (
     | Break
     | Continue
     | Return
+    | ForEach
+    | Unrolled
+    | Match
+    | Define
+    | Unpack
+    | SetComponent
     | Declare
     | Store
     | Atomic
@@ -273,11 +377,15 @@ Stmt = (
 
 @dataclass(frozen=True)
 class Function:
-    """A device function. A parameter's annotation is a type's name or None; every path ends in a Return."""
+    """A device function. A parameter's annotation is a type's name or None; every path ends in a Return.
+
+    One with an annotated ``result`` may call itself.
+    """
 
     name: str
     parameters: tuple[tuple[str, str | None], ...]
     body: tuple[Stmt, ...]
+    result: str | None = None
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,12 @@ A function is typed in rounds, until its variables' types no longer change.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 from . import program as p
+from . import reference_vectors
+from .expand import expanded
 from .memory import Thread
 from .reference_expressions import THREAD, Frame, Typed, expression
 from .reference_memory import element
@@ -26,11 +30,13 @@ class UnknownYet(Exception):
 class Scope:
     """One function while it is typed: what its variables are known to be, and what this round finds them assigned."""
 
-    def __init__(self, known: dict[str, Scalar], constants: dict[str, Value], functions: dict[str, p.Function]) -> None:
+    def __init__(self, known: dict[str, Scalar], constants: dict[str, Value], functions: Functions) -> None:
         self.known = known
         self.constants = constants
         self.functions = functions
         self.arrays: dict[str, Scalar] = {}
+        self.nested: dict[str, p.Function] = {}
+        self.vectors = reference_vectors
         self.found: dict[str, Scalar] = {}
         self.bindings: dict[str, int] = {}
         self.result: Scalar | None = None
@@ -103,13 +109,12 @@ class Scope:
         return leave
 
     def call(self, name: str, arguments: Sequence[Typed]) -> Typed:
+        if name in self.nested:
+            return self.call_nested(self.nested[name], arguments)
         function = self.functions[name]
-        kinds = [
-            argument.type if annotation is None else named(annotation)
-            for argument, (_, annotation) in zip(arguments, function.parameters, strict=True)
-        ]
-        values = [argument.implicitly(kind) for argument, kind in zip(arguments, kinds, strict=True)]
-        names = [parameter for parameter, _ in function.parameters]
+        names, kinds, values = self.parameters(function, arguments)
+        if function.result is not None:
+            return self.call_annotated(function, names, kinds, values)
         body, scope = settle(function.body, dict(zip(names, kinds, strict=True)), self.functions)
         assert scope.result is not None and not scope.result.is_weak
 
@@ -121,27 +126,86 @@ class Scope:
 
         return Typed(scope.result, run)
 
+    def parameters(
+        self, function: p.Function, arguments: Sequence[Typed]
+    ) -> tuple[list[str], list[Scalar], list[Callable[[Frame], Any]]]:
+        """The names and types of a function's parameters in a call, and the values for them."""
+        kinds = [
+            argument.type if annotation is None else named(annotation)
+            for argument, (_, annotation) in zip(arguments, function.parameters, strict=True)
+        ]
+        values = [argument.implicitly(kind) for argument, kind in zip(arguments, kinds, strict=True)]
+        return [name for name, _ in function.parameters], kinds, values
+
+    def call_annotated(
+        self, function: p.Function, names: list[str], kinds: list[Scalar], values: list[Callable[[Frame], Any]]
+    ) -> Typed:
+        """A call of a function that may call itself: its body is typed once, and is there when it runs."""
+        assert function.result is not None
+        result, bodies, name = named(function.result), self.functions.bodies, function.name
+        if name not in bodies:
+            bodies[name] = lambda frame: None
+            scope = settled(function.body, dict(zip(names, kinds, strict=True)), self.functions, result)
+            bodies[name] = block(expanded(function.body), scope)
+
+        def run(frame: Frame) -> Value:
+            inner: Frame = {n: value(frame) for n, value in zip(names, values, strict=True)}
+            inner[THREAD] = frame[THREAD]
+            bodies[name](inner)
+            return inner[RESULT]
+
+        return Typed(result, run)
+
+    def call_nested(self, function: p.Function, arguments: Sequence[Typed]) -> Typed:
+        """A call of a function that reads the variables around it, as they are at the call."""
+        names, kinds, values = self.parameters(function, arguments)
+        fixed = self.known | dict(zip(names, kinds, strict=True))
+        scope = settled(function.body, fixed, self.functions, None, self.arrays, self.constants)
+        body = block(expanded(function.body), scope)
+        assert scope.result is not None and not scope.result.is_weak
+
+        def run(frame: Frame) -> Value:
+            inner: Frame = frame | {n: value(frame) for n, value in zip(names, values, strict=True)}
+            body(inner)
+            return inner[RESULT]
+
+        return Typed(scope.result, run)
+
+
+class Functions(dict[str, p.Function]):
+    """A program's functions by name, with the bodies of those that call themselves."""
+
+    def __init__(self, functions: Sequence[p.Function]) -> None:
+        super().__init__({f.name: f for f in functions})
+        self.bodies: dict[str, Run] = {}
+
 
 def settle(
     body: Sequence[p.Stmt],
     fixed: dict[str, Scalar],
-    functions: dict[str, p.Function],
+    functions: Functions,
     output: Scalar | None = None,
 ) -> tuple[Run, Scope]:
     """A function's body, with the scope in which its variables have their types."""
     scope = settled(body, fixed, functions, output)
-    return block(body, scope), scope
+    return block(expanded(body), scope), scope
 
 
 def settled(
     body: Sequence[p.Stmt],
     fixed: dict[str, Scalar],
-    functions: dict[str, p.Function],
+    functions: Functions,
     output: Scalar | None = None,
     arrays: dict[str, Scalar] | None = None,
+    outer: dict[str, Value] | None = None,
 ) -> Scope:
-    """Type a function's body by rounds, and give the scope in which its variables have their types."""
+    """Type a function's body by rounds, and give the scope in which its variables have their types.
+
+    ``outer`` are the constants around a nested function.
+    """
+    body = expanded(body)
     single = {name: value for name, value in constants(body).items() if name not in fixed}
+    single |= outer or {}
     fixed = fixed | {name: WEAK_FLOAT if isinstance(v, float) else WEAK_INT for name, v in single.items()}
     fixed |= {s.targets[0]: named(s.annotation) for s in walk(body) if isinstance(s, p.Assign) and s.annotation}
     known = dict(fixed)
@@ -155,7 +219,7 @@ def settled(
                 if isinstance(s, p.If | p.While):
                     expression(s.test, scope)
                 else:
-                    statement(s if not isinstance(s, p.For) else p.For(s.target, s.arguments, ()), scope)
+                    statement(head(s), scope)
             except (UnknownYet, IllTyped):
                 continue  # what is still wrong when the types have settled is found below
         found = scope.found | fixed
@@ -178,10 +242,22 @@ def settled(
     return scope
 
 
+def head(s: p.Stmt) -> p.Stmt:
+    """A statement without its blocks, which are typed by themselves."""
+    match s:
+        case p.For():
+            return replace(s, body=(), orelse=())
+        case p.Unrolled():
+            return p.Unrolled(())
+        case p.Match():
+            return replace(s, cases=tuple(replace(case, body=()) for case in s.cases))
+    return s
+
+
 def evaluator(program: p.Program) -> Callable[[Sequence[Value]], Value]:
     """The program as a function from a lane's inputs to its output; raises IllTyped for what must not compile."""
     output = named(program.output)
-    functions = {f.name: f for f in program.functions}
+    functions = Functions(program.functions)
     inputs = {name: named(t) for name, t in program.inputs}
     body, _ = settle((*program.body, p.Return(program.result)), inputs, functions, output)
 
@@ -195,4 +271,4 @@ def evaluator(program: p.Program) -> Callable[[Sequence[Value]], Value]:
 
 def type_of(e: p.Expr, variables: dict[str, Scalar], functions: Sequence[p.Function] = ()) -> Scalar:
     """An expression's type, given its variables'."""
-    return expression(e, Scope(dict(variables), {}, {f.name: f for f in functions})).type
+    return expression(e, Scope(dict(variables), {}, Functions(functions))).type

@@ -67,6 +67,8 @@ def stepped_statement(s: p.Stmt, scope: Scope) -> Stepped:
         case p.For():
             rounds = for_rounds(s, scope)
             return loop(rounds, stepped(s.body, scope), stepped(s.orelse, scope))
+        case p.Unrolled():
+            return unrolled([stepped(body, scope) for body in s.bodies], stepped(s.orelse, scope))
     raise AssertionError(s)
 
 
@@ -81,6 +83,19 @@ def loop(rounds: Callable[[Frame], Iterable[None]], body: Stepped, orelse: Stepp
     def run(frame: Frame) -> Steps:
         for _ in rounds(frame):
             count_step(frame)
+            signal = yield from body(frame)
+            if signal == BREAK:
+                return None
+            if signal == RETURN:
+                return signal
+        return (yield from orelse(frame))
+
+    return run
+
+
+def unrolled(bodies: Sequence[Stepped], orelse: Stepped) -> Stepped:
+    def run(frame: Frame) -> Steps:
+        for body in bodies:
             signal = yield from body(frame)
             if signal == BREAK:
                 return None

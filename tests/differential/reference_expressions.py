@@ -16,10 +16,13 @@ from .typing_rules import (
     WEAK_INT,
     IllTyped,
     Scalar,
+    TupleType,
+    Vector,
     accepts,
     common,
     named,
     quotient,
+    tuple_of,
     widened,
 )
 
@@ -54,8 +57,8 @@ class Typed:
 
     def test(self) -> Callable[[Frame], bool]:
         """As a condition: a bool, or an int that is not 0."""
-        if self.type.is_float or self.type == WEAK_FLOAT:
-            raise IllTyped("a float as a test")
+        if not (self.type.is_int or self.type.kind in ("bool", "weak-int")):
+            raise IllTyped(f"{self.type.name} as a test")
         run = self.run
         return lambda frame: bool(run(frame))
 
@@ -68,9 +71,10 @@ def expression(e: p.Expr, scope: Scope) -> Typed:
         case p.Name():
             return scope.read(e.name)
         case p.Unary():
-            return unary(e.op, expression(e.operand, scope))
+            operand = expression(e.operand, scope)
+            return scope.vectors.unary(e.op, operand) if is_vector(operand) else unary(e.op, operand)
         case p.Binary():
-            return binary(e.op, expression(e.left, scope), expression(e.right, scope))
+            return operation(e.op, expression(e.left, scope), expression(e.right, scope), scope)
         case p.Compare():
             return compare(e.ops, [expression(operand, scope) for operand in e.operands])
         case p.Logical():
@@ -82,21 +86,58 @@ def expression(e: p.Expr, scope: Scope) -> Typed:
         case p.Cast():
             operand, target = expression(e.operand, scope), BOOL if e.type == "bool" else named(e.type)
             source, run = operand.type, operand.run
+            if is_vector(operand) or isinstance(source, TupleType) or isinstance(target, Vector):
+                raise IllTyped(f"{target.name} of {source.name}")
             return Typed(target, lambda frame: semantics.cast(run(frame), source, target))
         case p.Bitcast():
             return bitcast(expression(e.operand, scope), named(e.type))
         case p.Builtin():
-            return builtin(e.name, [expression(argument, scope) for argument in e.arguments])
+            return builtin(e.name, [expression(argument, scope) for argument in e.arguments], scope)
         case p.Call():
             return scope.call(e.function, [expression(argument, scope) for argument in e.arguments])
         case p.Walrus():
             return scope.walrus(e.name, expression(e.value, scope))
         case p.Index():
             return scope.element(e)
+        case p.Tuple():
+            return tuple_value([expression(item, scope) for item in e.items])
+        case p.Item():
+            return item(scope.read(e.name), e.index)
+        case p.Vector():
+            t = named(e.type)
+            assert isinstance(t, Vector)
+            return scope.vectors.construct(t, [expression(part, scope) for part in e.parts])
+        case p.Components():
+            return scope.vectors.components(expression(e.vector, scope), e.names)
         case p.Place():
             return Typed(I32, lambda frame: frame[THREAD].place(e.text))
         case p.Intrinsic():
-            return intrinsics.call(e.name, [expression(argument, scope) for argument in e.arguments])
+            arguments = [expression(argument, scope) for argument in e.arguments]
+            if e.name == "fma" and any(map(is_vector, arguments)):
+                return scope.vectors.fma(arguments)
+            return intrinsics.call(e.name, arguments)
+
+
+def is_vector(value: Typed) -> bool:
+    return isinstance(value.type, Vector)
+
+
+def operation(op: str, left: Typed, right: Typed, scope: Scope) -> Typed:
+    either = is_vector(left) or is_vector(right)
+    return scope.vectors.binary(op, left, right) if either else binary(op, left, right)
+
+
+def tuple_value(items: Sequence[Typed]) -> Typed:
+    if any(i.type.is_weak for i in items):
+        raise IllTyped("a literal in a tuple")
+    runs = [i.run for i in items]
+    return Typed(tuple_of([i.type for i in items]), lambda frame: tuple(run(frame) for run in runs))
+
+
+def item(value: Typed, index: int) -> Typed:
+    if not isinstance(value.type, TupleType):
+        raise IllTyped(f"an item of {value.type.name}")
+    return Typed(value.type.parts[index], lambda frame: value.run(frame)[index])
 
 
 def unary(op: str, operand: Typed) -> Typed:
@@ -104,6 +145,8 @@ def unary(op: str, operand: Typed) -> Typed:
         test = operand.test()
         return Typed(BOOL, lambda frame: not test(frame))
     t, run = operand.type, operand.run
+    if isinstance(t, TupleType):
+        raise IllTyped(f"{op} of a tuple")
     if t.is_weak:
         return Typed(t, lambda frame: {"-": lambda v: -v, "+": lambda v: +v, "~": lambda v: ~v}[op](run(frame)))
     wide = widened(t)
@@ -161,6 +204,8 @@ def compare(ops: Sequence[str], operands: Sequence[Typed]) -> Typed:
     links = []
     for op, left, right in zip(ops, operands, operands[1:], strict=False):
         t = left.type if left.type == right.type else common(left.type, right.type)
+        if t.kind in ("vector", "tuple"):
+            raise IllTyped(f"{op} of {t.name}")
         a, b = (left.run, right.run) if t.is_weak else (left.to(t), right.to(t))
         links.append((op, a, b))
     return Typed(BOOL, lambda frame: all(semantics.compare(op, a(frame), b(frame)) for op, a, b in links))
@@ -194,23 +239,26 @@ def choice(name: str, left: Typed, right: Typed) -> Typed:
 
 
 def bitcast(operand: Typed, target: Scalar) -> Typed:
-    if operand.type.bits != target.bits:
+    if operand.type.bits != target.bits or is_vector(operand):
         raise IllTyped(f"bitcast of {operand.type.name} to {target.name}")
     source, run = operand.type, operand.run
     return Typed(target, lambda frame: semantics.bitcast(run(frame), source, target))
 
 
-def builtin(name: str, arguments: Sequence[Typed]) -> Typed:
+def builtin(name: str, arguments: Sequence[Typed], scope: Scope) -> Typed:
     if name in ("min", "max"):
         result = arguments[0]
         for argument in arguments[1:]:
-            result = choice(name, result, argument)
+            either = is_vector(result) or is_vector(argument)
+            result = scope.vectors.binary(name, result, argument) if either else choice(name, result, argument)
         return result
+    if is_vector(arguments[0]):
+        return scope.vectors.unary(name, arguments[0])
     if name == "pow":
         return binary("**", *arguments)
     (operand,) = arguments
     t = operand.type if name in semantics.ROUNDINGS else widened(operand.type)
-    if t.is_weak or (name == "sqrt" and not t.is_float):
+    if t.is_weak or t.kind == "tuple" or (name == "sqrt" and not t.is_float):
         raise IllTyped(f"{name} of {t.name}")
     value = operand.to(t)
     return Typed(t, lambda frame: semantics.unary(name, value(frame), t))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from . import program as p
+from .expand import expanded
 from .memory import Epochs, Memory, SharedMemory, Thread
-from .reference import RESULT, settled
+from .reference import RESULT, Functions, settled
 from .reference_block import Block, stepped
 from .reference_expressions import THREAD, Frame
 from .reference_memory import SHARED
@@ -28,11 +29,11 @@ def grid_evaluator(program: p.Program, backwards: bool = False) -> Callable[[Lan
     assert grid is not None
     fixed = {name: named(t) for name, t in (*program.inputs, *program.uniforms)}
     arrays = {b.name: named(b.type) for b in program.buffers}
-    functions = {f.name: f for f in program.functions}
-    statements = (*program.body, p.Return(program.result))
+    functions = Functions(program.functions)
+    statements = expanded((*program.body, p.Return(program.result)))
     scope = settled(statements, fixed, functions, named(program.output), arrays)
     body = stepped(statements, scope)
-    shared = [s for s in walk(program.body) if isinstance(s, p.Declare) and s.space == "shared"]
+    shared = [s for s in walk(statements) if isinstance(s, p.Declare) and s.space == "shared"]
 
     def run(lanes: Lanes, uniforms: Sequence[Value], contents: Lanes) -> Results:
         buffers: dict[str, Memory] = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from . import program as p
 from . import semantics
 from .memory import Memory
-from .reference_expressions import THREAD, Frame, Typed, binary, expression
+from .reference_expressions import THREAD, Frame, Typed, expression, operation
 from .typing_rules import I32, IllTyped, Scalar, named
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def element(e: p.Index, scope: Scope) -> Typed:
     return Typed(t, lambda frame: frame[array].read(where(frame), frame[THREAD]))
 
 
-def narrowed(op: str, old: Typed, value: Typed) -> Typed:
+def narrowed(op: str, old: Typed, value: Typed, scope: Scope) -> Typed:
     """``old op= value``: computed as arithmetic, then narrowed to the old value's type if that is a narrow int."""
-    new = binary(op, old, value)
+    new = operation(op, old, value, scope)
     if not old.type.is_weak and new.type != old.type:
         if new.type != I32 or not old.type.is_int:
             raise IllTyped(f"{op}= gives {new.type.name}, the variable is {old.type.name}")
@@ -60,7 +60,7 @@ def store(s: p.Store, scope: Scope) -> Callable[[Frame], None]:
     t, where = scope.array(s.array), positions(s.indices, scope)
     value = expression(s.value, scope)
     if s.op is not None:
-        value = narrowed(s.op, element(p.Index(s.array, s.indices), scope), value)
+        value = narrowed(s.op, element(p.Index(s.array, s.indices), scope), value, scope)
     give = value.implicitly(t)
 
     def run(frame: Frame) -> None:

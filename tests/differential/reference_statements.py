@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from . import program as p
+from . import semantics
 from .collectives import result_types
 from .reference_expressions import Frame, Typed, binary, expression
 from .reference_memory import atomic, declare, narrowed, store
-from .typing_rules import I32, WEAK_INT, IllTyped, common, widened
+from .typing_rules import I32, WEAK_INT, IllTyped, Scalar, TupleType, common, widened
 
 if TYPE_CHECKING:
     from .reference import Scope
@@ -65,6 +66,22 @@ def statement(s: p.Stmt, scope: Scope) -> Run:
             return lambda frame: BREAK
         case p.Continue():
             return lambda frame: CONTINUE
+        case p.Unrolled():
+            return unrolled([block(body, scope) for body in s.bodies], block(s.orelse, scope))
+        case p.Match():
+            return match(s, scope)
+        case p.Define():
+            scope.nested[s.function.name] = s.function
+            return lambda frame: None
+        case p.Unpack():
+            return unpack(s, scope)
+        case p.SetComponent():
+            old, value = scope.read(s.vector), expression(s.value, scope)
+            if s.op is not None:
+                value = narrowed(s.op, scope.vectors.components(old, s.name), value, scope)
+            return scope.store([(s.vector, scope.vectors.with_component(old, s.name, value))])
+        case p.ForEach():
+            raise AssertionError("expand.py unrolls it")
         case p.Declare():
             return declare(s, scope)
         case p.Store():
@@ -80,7 +97,7 @@ def statement(s: p.Stmt, scope: Scope) -> Run:
 
 
 def augmented(s: p.Augmented, scope: Scope) -> Run:
-    return scope.store([(s.target, narrowed(s.op, scope.read(s.target), expression(s.value, scope)))])
+    return scope.store([(s.target, narrowed(s.op, scope.read(s.target), expression(s.value, scope), scope))])
 
 
 def count_step(frame: Frame) -> None:
@@ -101,6 +118,71 @@ def loop(rounds: Callable[[Frame], Iterable[None]], body: Run, orelse: Run) -> R
             if signal == RETURN:
                 return signal
         return orelse(frame)
+
+    return run
+
+
+def unrolled(bodies: Sequence[Run], orelse: Run) -> Run:
+    def run(frame: Frame) -> str | None:
+        for body in bodies:
+            signal = body(frame)
+            if signal == BREAK:
+                return None
+            if signal == RETURN:
+                return signal
+        return orelse(frame)
+
+    return run
+
+
+def match(s: p.Match, scope: Scope) -> Run:
+    subject = expression(s.subject, scope)
+    if not subject.type.is_int:
+        raise IllTyped(f"match on {subject.type.name}")
+    cases = [match_case(case, subject.type, scope) for case in s.cases]
+
+    def run(frame: Frame) -> str | None:
+        value = subject.run(frame)
+        for matches, body in cases:
+            if matches(frame, value):
+                return body(frame)
+        return None
+
+    return run
+
+
+def match_case(case: p.Case, t: Scalar, scope: Scope) -> tuple[Callable[[Frame, int], bool], Run]:
+    """Whether a case takes a value, which its capture then holds, and what it does."""
+    values = [semantics.literal(pattern.value, t) for pattern in case.patterns]
+    taken = " matched"
+    keep = scope.store([(case.capture, Typed(t, lambda frame: frame[taken]))]) if case.capture else None
+    guard = expression(case.guard, scope).test() if case.guard is not None else None
+
+    def matches(frame: Frame, value: int) -> bool:
+        if values and value not in values:
+            return False
+        frame[taken] = value
+        if keep is not None:
+            keep(frame)
+        return guard is None or guard(frame)
+
+    return matches, block(case.body, scope)
+
+
+def unpack(s: p.Unpack, scope: Scope) -> Run:
+    value = expression(s.value, scope)
+    if not isinstance(value.type, TupleType):
+        raise IllTyped(f"{value.type.name} unpacked")
+    whole = " unpacked"
+    parts = [
+        (name, Typed(t, lambda frame, k=k: frame[whole][k]))  # type: ignore[misc]
+        for k, (name, t) in enumerate(zip(s.targets, value.type.parts, strict=True))
+    ]
+    store = scope.store(parts)
+
+    def run(frame: Frame) -> None:
+        frame[whole] = value.run(frame)
+        store(frame)
 
     return run
 
@@ -127,7 +209,8 @@ def for_rounds(s: p.For, scope: Scope) -> Callable[[Frame], Iterator[None]]:
     def rounds(frame: Frame) -> Iterator[None]:
         values = [int(bound(frame)) for bound in bounds]
         # A step of 0 runs nothing: there is no exception to raise.
-        for i in range(*values) if values[2:] != [0] else ():
+        taken = range(*values) if values[2:] != [0] else range(0)
+        for i in reversed(taken) if s.way == "reversed" else taken:
             frame[target] = i
             yield
 

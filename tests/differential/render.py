@@ -46,6 +46,14 @@ def expression(e: p.Expr) -> str:
             return f"{e.function}({', '.join(map(expression, e.arguments))})"
         case p.Walrus():
             return f"({e.name} := {expression(e.value)})"
+        case p.Tuple():
+            return f"({', '.join(map(expression, e.items))},)"
+        case p.Item():
+            return f"{e.name}[{e.index}]"
+        case p.Vector():
+            return f"{e.type}({', '.join(map(expression, e.parts))})"
+        case p.Components():
+            return f"{expression(e.vector)}.{e.names}"
         case p.Index():
             return f"{e.array}[{', '.join(map(expression, e.indices))}]"
         case p.Place():
@@ -77,7 +85,21 @@ def render_statement(s: p.Stmt, depth: int, kernel: bool) -> list[str]:
         case p.While():
             head, tail = f"{pad}while {expression(s.test)}:", "else"
         case p.For():
-            head, tail = f"{pad}for {s.target} in range({', '.join(map(expression, s.arguments))}):", "else"
+            head, tail = f"{pad}for {s.target} in {iterated(s)}:", "else"
+        case p.ForEach():
+            items = f"({', '.join(map(expression, s.items))},)"
+            return [f"{pad}for {s.target} in {items}:", *block(s.body, depth + 1, kernel)]
+        case p.Match():
+            cases = [line for case in s.cases for line in render_case(case, depth + 1, kernel)]
+            return [f"{pad}match {expression(s.subject)}:", *cases]
+        case p.Define():
+            return [pad + line for line in nested(s.function)]
+        case p.Unpack():
+            return [f"{pad}{', '.join(s.targets)} = {expression(s.value)}"]
+        case p.SetComponent():
+            return [f"{pad}{s.vector}.{s.name} {s.op or ''}= {expression(s.value)}"]
+        case p.Unrolled():
+            raise AssertionError(s)
         case p.Break():
             return [pad + "break"]
         case p.Continue():
@@ -90,6 +112,25 @@ def render_statement(s: p.Stmt, depth: int, kernel: bool) -> list[str]:
             return [pad + line for line in memory_statement(s)]
     lines = [head, *block(s.body, depth + 1, kernel)]
     return lines + ([f"{pad}{tail}:", *block(s.orelse, depth + 1, kernel)] if s.orelse else [])
+
+
+def iterated(s: p.For) -> str:
+    arguments = ", ".join(map(expression, s.arguments)) + (f", unroll={s.unroll}" if s.unroll else "")
+    return f"reversed(range({arguments}))" if s.way == "reversed" else f"{s.way}({arguments})"
+
+
+def render_case(case: p.Case, depth: int, kernel: bool) -> list[str]:
+    pattern = " | ".join(repr(literal.value) for literal in case.patterns) or case.capture or "_"
+    guard = f" if {expression(case.guard)}" if case.guard is not None else ""
+    return [f"{INDENT * depth}case {pattern}{guard}:", *block(case.body, depth + 1, kernel)]
+
+
+def nested(f: p.Function) -> list[str]:
+    names = ", ".join(name if kind is None else f"{name}: {kind}" for name, kind in f.parameters)
+    match f.body:
+        case (p.Return(value),) if all(kind is None for _, kind in f.parameters):
+            return [f"{f.name} = lambda {names}: {expression(value)}"]
+    return [f"def {f.name}({names}):", *block(f.body, 1, kernel=False)]
 
 
 def memory_statement(s: p.Declare | p.Store | p.Atomic | p.Collective) -> list[str]:
@@ -129,7 +170,8 @@ def compare_and_swap(s: p.Atomic) -> list[str]:
 
 def function(f: p.Function, prefix: str) -> list[str]:
     parameters = ", ".join(name if kind is None else f"{name}: {kind}" for name, kind in f.parameters)
-    return [f"def {prefix}{f.name}({parameters}):", *block(f.body, 1, kernel=False), "", ""]
+    result = f" -> {f.result}" if f.result else ""
+    return [f"def {prefix}{f.name}({parameters}){result}:", *block(f.body, 1, kernel=False), "", ""]
 
 
 def kernel(program: p.Program, name: str, depth: int = 0, options: str = "fmad=False") -> list[str]:
@@ -164,7 +206,7 @@ def module(programs: Sequence[p.Program], options: str = "fmad=False") -> str:
 
 def named(f: p.Function, index: int) -> list[str]:
     renamed = rename_calls(f.body, f"d{index}_")
-    return function(p.Function(f.name, f.parameters, renamed), f"d{index}_")
+    return function(replace(f, body=renamed), f"d{index}_")
 
 
 def prefixed(program: p.Program, index: int) -> p.Program:
@@ -180,6 +222,6 @@ def rename_calls(node, prefix: str):  # type: ignore[no-untyped-def]  # one walk
     if not hasattr(node, "__dataclass_fields__"):
         return node
     fields = {name: rename_calls(getattr(node, name), prefix) for name in node.__dataclass_fields__}
-    if isinstance(node, p.Call):
+    if isinstance(node, p.Call) and not node.function.startswith("n"):
         fields["function"] = prefix + node.function
     return type(node)(**fields)

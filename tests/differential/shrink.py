@@ -40,7 +40,15 @@ def well_typed(program: p.Program, found: Mismatch) -> bool:
     """Whether the reference takes the program, and it ends without reading what was never bound, or racing."""
     try:
         expected(smaller_case(found, program))
-    except (typing_rules.IllTyped, reference.UnknownYet, TooManySteps, Undefined, KeyError, AssertionError):
+    except (
+        typing_rules.IllTyped,
+        reference.UnknownYet,
+        TooManySteps,
+        Undefined,
+        KeyError,
+        AssertionError,
+        RecursionError,
+    ):
         return False
     return True
 
@@ -51,7 +59,7 @@ def candidates(program: p.Program) -> Iterator[p.Program]:
     for body in smaller_blocks(program.body):
         yield replace(program, body=body)
     for result in smaller_expressions(program.result):
-        for output in typing_rules.TYPES:
+        for output in (*typing_rules.TYPES, *typing_rules.VECTORS):
             yield replace(program, result=result, output=output)
     for k, function in enumerate(program.functions):
         for body in smaller_blocks(function.body):
@@ -104,9 +112,14 @@ def smaller_values(value: Any) -> Iterator[Any]:
     elif isinstance(value, tuple) and value and isinstance(value[0], STATEMENTS):
         yield from smaller_blocks(value)
     elif isinstance(value, tuple) and value and is_dataclass(value[0]):
+        if isinstance(value[0], p.Case):
+            yield from ((*value[:k], *value[k + 1 :]) for k in range(len(value) if len(value) > 1 else 0))
+        smaller_part = smaller_expressions if isinstance(value[0], EXPRESSIONS) else smaller_nodes
         for k, part in enumerate(value):
-            for smaller in smaller_expressions(part):
+            for smaller in smaller_part(part):
                 yield (*value[:k], smaller, *value[k + 1 :])
+    elif isinstance(value, p.Function):
+        yield from smaller_nodes(value)
 
 
 def parts(e: p.Expr) -> Iterator[Any]:

@@ -16,7 +16,7 @@ import pytest
 from kdsl.backend import Backend
 from kdsl.emulator.batch import Batch
 
-from . import generate, generate_blocks, generate_statements, harness, shrink
+from . import generate, generate_blocks, generate_forms, generate_statements, harness, shrink
 from . import program as p
 from .schedules import warps_apart
 
@@ -29,6 +29,7 @@ Make = Callable[[Random], p.Program]
 MAKERS: dict[str, tuple[Make, int]] = {
     "expressions": (generate.expression_program, 8),
     "statements": (generate_statements.statement_program, 14),
+    "forms": (generate_forms.form_program, 12),
     "blocks": (generate_blocks.block_program, 8),
 }
 """With how many modules a test run has where nothing else is said: what takes a minute on two cores."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .ieee import BFLOAT, DOUBLE, HALF, SINGLE, Format
@@ -46,6 +47,21 @@ class Scalar:
         return self.low + (1 << self.bits) - 1
 
 
+@dataclass(frozen=True)
+class Vector(Scalar):
+    """Lanes of one scalar type; values are tuples of it."""
+
+    element: Scalar = Scalar("", "")
+    lanes: int = 0
+
+
+@dataclass(frozen=True)
+class TupleType(Scalar):
+    """Values of several types."""
+
+    parts: tuple[Scalar, ...] = ()
+
+
 BOOL = Scalar("bool", "bool", 8)
 SIGNED = {bits: Scalar(f"i{bits}", "signed", bits) for bits in (8, 16, 32, 64)}
 UNSIGNED = {bits: Scalar(f"u{bits}", "unsigned", bits) for bits in (8, 16, 32, 64)}
@@ -57,9 +73,27 @@ WEAK_FLOAT = Scalar("a weak float", "weak-float")
 TYPES: dict[str, Scalar] = {t.name: t for t in (BOOL, *SIGNED.values(), *UNSIGNED.values(), *FLOATS.values())}
 
 
+def vector(element: Scalar, lanes: int) -> Vector:
+    return Vector(f"{element.name}x{lanes}", "vector", element.bits * lanes, None, element, lanes)
+
+
+def tuple_of(parts: Sequence[Scalar]) -> TupleType:
+    return TupleType(f"({', '.join(t.name for t in parts)})", "tuple", parts=tuple(parts))
+
+
+VECTORS: dict[str, Vector] = {
+    t.name: t
+    for names, lanes in (
+        ("f32 f64 i32 u32 i64 u64 u16 i16 f16 bf16", 2),
+        ("f32 i32 u32 u8 i8 u16 i16 f16 bf16", 4),
+    )
+    for t in (vector(TYPES[name], lanes) for name in names.split())
+}
+
+
 def named(name: str) -> Scalar:
     """The type that a name in a program means, Python's own names included."""
-    return {"int": I32, "float": F32}.get(name) or TYPES[name]
+    return {"int": I32, "float": F32}.get(name) or VECTORS.get(name) or TYPES[name]
 
 
 def widened(t: Scalar) -> Scalar:
@@ -71,6 +105,8 @@ def common(a: Scalar, b: Scalar) -> Scalar:
     """The type in which an arithmetic operation, a comparison, min or max of the two takes place."""
     if a.is_weak and b.is_weak:
         return WEAK_FLOAT if WEAK_FLOAT in (a, b) else WEAK_INT
+    if {a.kind, b.kind} & {"vector", "tuple"}:
+        raise IllTyped(f"{a.name} with {b.name}")
     if a.is_weak or b.is_weak:
         strong, weak = (b, a) if a.is_weak else (a, b)
         if weak == WEAK_FLOAT and not strong.is_float:
@@ -111,6 +147,8 @@ def quotient(t: Scalar) -> Scalar:
 
 def accepts(target: Scalar, source: Scalar) -> bool:
     """Whether a value is converted without a cast by a store, an argument or a return."""
+    if source.kind in ("vector", "tuple") or target.kind in ("vector", "tuple"):
+        return source == target
     if source == target or (source == WEAK_INT and target.kind != "bool"):
         return True
     if source == WEAK_FLOAT or target.is_float and source.is_float:

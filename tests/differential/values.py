@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from random import Random
+from typing import Any
 
 from . import ieee, semantics
 from .semantics import Value
-from .typing_rules import I32, Scalar
+from .typing_rules import I32, Scalar, Vector
 
 
 def edges(t: Scalar) -> list[Value]:
@@ -38,8 +39,10 @@ def float_edges(t: Scalar) -> list[Value]:
     return [*magnitudes, *(-v for v in magnitudes), math.nan]
 
 
-def draw(t: Scalar, random: Random) -> Value:
-    """One input of type ``t``: an edge, a small number, or any bits."""
+def draw(t: Scalar, random: Random) -> Any:
+    """One input of type ``t``: an edge, a small number, or any bits; a tuple of them for a vector."""
+    if isinstance(t, Vector):
+        return tuple(draw(t.element, random) for _ in range(t.lanes))
     kind = random.random()
     if kind < 0.55:
         return random.choice(edges(t))

@@ -23,7 +23,13 @@ def constants(body: Sequence[p.Stmt]) -> dict[str, Value]:
 
 def bound_by(s: p.Stmt) -> list[str]:
     """The names that a statement binds, but for those that the blocks inside of it do."""
-    head = replace(s, body=(), orelse=()) if isinstance(s, p.If | p.While | p.For) else s
+    head: object = replace(s, body=(), orelse=()) if isinstance(s, p.If | p.While | p.For) else s
+    if isinstance(s, p.Define | p.Unrolled):
+        head = ()
+    elif isinstance(s, p.ForEach):
+        head = s.items
+    elif isinstance(s, p.Match):
+        head = (s.subject, tuple(case.guard for case in s.cases if case.guard is not None))
     return targets(s) + [node.name for node in nodes(head) if isinstance(node, p.Walrus)]
 
 
@@ -40,10 +46,14 @@ def nodes(node: object) -> Iterator[object]:
 
 def targets(s: p.Stmt) -> list[str]:
     match s:
-        case p.Assign() | p.TupleAssign() | p.DivmodAssign():
+        case p.Assign() | p.TupleAssign() | p.DivmodAssign() | p.Unpack():
             return list(s.targets)
-        case p.Augmented() | p.For():
+        case p.Augmented() | p.For() | p.ForEach():
             return [s.target]
+        case p.Match():
+            return [case.capture for case in s.cases if case.capture is not None]
+        case p.SetComponent():
+            return [s.vector]
         case p.Collective():
             return list(s.targets)
         case p.Declare():
@@ -56,9 +66,22 @@ def targets(s: p.Stmt) -> list[str]:
             return []
 
 
+def blocks(s: p.Stmt) -> tuple[tuple[p.Stmt, ...], ...]:
+    """The blocks of statements in a statement, but for functions."""
+    match s:
+        case p.If() | p.While() | p.For():
+            return s.body, s.orelse
+        case p.ForEach():
+            return (s.body,)
+        case p.Unrolled():
+            return *s.bodies, s.orelse
+        case p.Match():
+            return tuple(case.body for case in s.cases)
+    return ()
+
+
 def walk(body: Sequence[p.Stmt]) -> Iterator[p.Stmt]:
     for s in body:
         yield s
-        if isinstance(s, p.If | p.While | p.For):
-            yield from walk(s.body)
-            yield from walk(s.orelse)
+        for block in blocks(s):
+            yield from walk(block)

@@ -14,4 +14,11 @@ FOUND: tuple[Row, ...] = (
     Row("the low bits of an f64", "i16(bitcast(f64(a), i64))", "u16 i16", ((64962, 0), (1, 0), (0, 0))),
     # And the same where a float's bits say how far to shift 64 bits.
     Row("a shift by the bits of an f32", "u64(1) >> bitcast(a - 0.001, i32)", "f32 u64", ((-3.5, 0), (3.5, 0))),
+    # A function's name that is bound in an unrolled loop was no function.
+    Row(
+        "a lambda made in an unrolled loop",
+        "r = 0\nfor k in static_range(3):\n    add = lambda x: x + a\n    r += add(k)",
+        "i32 i32",
+        ((10, 33), (0, 3)),
+    ),
 )
