@@ -9,7 +9,7 @@ from inspect import Parameter as Python
 from itertools import chain
 from typing import Any, TypeVar
 
-from kdsl.frontend import convert, vectors, weak
+from kdsl.frontend import convert, vector_operators, vectors, weak
 from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, converted, is_weak_value, named
@@ -49,7 +49,7 @@ def intrinsic_call(
     if any(isinstance(v, Poison) for v, _ in given.values()):
         return POISON
     if intrinsic.name == "fma" and any(vectors.vector_type(v) for v, _ in given.values()):
-        return vectors.fused(frame, list(given.values()), node)
+        return vector_operators.fused(frame, list(given.values()), node)
     values = [v for v, _ in given.values()]
     if python is not None and values and all(isinstance(v, Weak) for v in values):
         return _by_python(frame, python, values, node)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kdsl.frontend import convert, pointers, struct_methods, vectors, weak
+from kdsl.frontend import convert, pointers, struct_methods, vector_operators, vectors, weak
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, is_weak_value, meeting_type, mixed, named, scalar_as
 from kdsl.frontend.structs import struct_type
@@ -30,7 +30,7 @@ from kdsl.frontend.values import (
 )
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp, CompareOp, UnaryOp
-from kdsl.lang.types import F32, I32, ArrayType, Kind, PointerType, ScalarType, Type, as_type, boolean
+from kdsl.lang.types import F32, I32, ArrayType, Kind, PointerType, ScalarType, TupleType, Type, as_type, boolean
 
 BINARY: dict[type[ast.operator], BinaryOp] = {
     ast.Add: BinaryOp.ADD,
@@ -91,7 +91,7 @@ def binary(
         if moved is not None:
             return moved
     if vectors.vector_type(left) or vectors.vector_type(right):
-        return vectors.binary(frame, op, left, right, node, operands)
+        return vector_operators.binary(frame, op, left, right, node, operands, binary)
     left, right = _bool_number(left, right), _bool_number(right, left)
     if is_weak_value(left) and is_weak_value(right):
         return _weak_binary(frame, op, left, right, node, operands)
@@ -169,15 +169,17 @@ def is_operand(frame: Frame, value: Value, node: ast.expr, what: str, *, stored:
     elif (struct := struct_type(value)) is not None:
         frame.error(node, f"{what} takes numbers, and this is {struct}", struct_methods.hint(struct, frame.text(node)))
     elif not isinstance(value, Poison):
-        hint = _operand_hint(value, frame.text(node))
+        hint = _operand_hint(value, frame.text(node), what)
         frame.error(node, f"{what} takes numbers, and this is {named(type_of(value))}", hint)
     return False
 
 
-def _operand_hint(value: Value, text: str) -> str | None:
+def _operand_hint(value: Value, text: str, what: str) -> str | None:
+    type = type_of(value)
+    if isinstance(type, TupleType) and what == "a test":
+        return f"all({text}), any({text})"
     if isinstance(value, Tuple):
         return "take its elements: x, y = ..."
-    type = type_of(value)
     return f"index it instead: {text}[{', '.join('ijkl'[: type.ndim])}]" if isinstance(type, ArrayType) else None
 
 
@@ -269,7 +271,7 @@ def unary(frame: Frame, op: UnaryOp, value: Value, node: ast.expr, operand: ast.
     vector = vectors.vector_type(value)
     if vector is not None:
         assert isinstance(value, Runtime)
-        return vectors.unary(frame, op, value, vector, node)
+        return vector_operators.unary(frame, op, value, vector, node)
     name = f"`{op.value}`" if op in (UnaryOp.NEG, UnaryOp.INVERT) else f"{op.value}()"
     if not is_operand(frame, value, operand, name):
         return POISON
@@ -312,6 +314,8 @@ def compare(
         return frame.const(bool(same) is (op is CompareOp.EQ), boolean, node)
     if struct_type(left) or struct_type(right):
         return struct_methods.compare(frame, op, left, right, node, operands)
+    if vectors.vector_type(left) or vectors.vector_type(right):
+        return vector_operators.compare(frame, op, left, right, node, operands, compare)
     if isinstance(left, Weak) and isinstance(right, Weak):
         return frame.const(weak.COMPARE[op](left.value, right.value), boolean, node)
     if pointers.is_pointer(left) and pointers.is_pointer(right):

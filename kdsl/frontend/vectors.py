@@ -1,10 +1,9 @@
-"""Vectors: construction and conversion, components and swizzles, operators on each lane."""
+"""Vectors: construction and conversion, components and swizzles; `vector_operators` has the operators."""
 
 from __future__ import annotations
 
 import ast
 
-from kdsl.frontend import convert
 from kdsl.frontend.arguments import plain_arguments
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.meet import cast, is_weak_value
@@ -21,19 +20,12 @@ from kdsl.frontend.values import (
     describe,
     scalar_type,
     type_of,
-    weak_meets,
     weak_type,
 )
 from kdsl.ir import nodes as ir
-from kdsl.ir.nodes import BinaryOp, UnaryOp
-from kdsl.lang.types import F16, F32, F64, ScalarType, VectorType
+from kdsl.lang.types import F16, F32, ScalarType, VectorType
 
-Operands = tuple[ast.expr, ...]
 NAMES = "xyzw"
-BITS = frozenset({BinaryOp.AND, BinaryOp.OR, BinaryOp.XOR})
-BOTH = frozenset({BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.MIN, BinaryOp.MAX})
-FLOAT, INT = BOTH | {BinaryOp.DIV}, BOTH | BITS
-ROUNDING = frozenset({UnaryOp.ROUND, UnaryOp.FLOOR, UnaryOp.CEIL})
 
 
 def vector_type(value: Value) -> VectorType | None:
@@ -178,104 +170,6 @@ def lane_of(frame: Frame, type: VectorType, target: ast.Attribute | ast.Subscrip
         frame.error(target, "a swizzle cannot be assigned to", hint)
         return None
     return lanes[0] if lanes is not None else None
-
-
-def binary(
-    frame: Frame, op: BinaryOp, left: Value, right: Value, node: ast.expr | ast.stmt, operands: Operands
-) -> Value:
-    """``left op right``, one of them a vector and the other one of its type, or a scalar for all lanes."""
-    place = node.value if isinstance(node, ast.AugAssign) else node
-    type = vector_type(left) or vector_type(right)
-    assert type is not None
-    if type.element.is_float8:
-        return _only_stored(frame, type, node, f"`{op.value}`")
-    if op not in (FLOAT if type.element.is_float else INT):
-        return _refuse(frame, op, type, place, operands)
-    span = frame.span(node)
-    exprs = [_operand(frame, v, type, p, f"`{op.value}`") for v, p in zip((left, right), operands, strict=True)]
-    if None in exprs:
-        return POISON
-    return Runtime(ir.Lanewise(op, tuple(e for e in exprs if e is not None), type, span))
-
-
-def _only_stored(frame: Frame, type: VectorType, node: ast.expr | ast.stmt, what: str) -> Value:
-    place = node.value if isinstance(node, ast.AugAssign) else node
-    hint = f"convert it: {VectorType(F32, type.lanes)}(...)"
-    return frame.error(place, f"{what} does not take {type}, which is only stored", hint)
-
-
-def _refuse(frame: Frame, op: BinaryOp, type: VectorType, place: ast.expr | ast.stmt, operands: Operands) -> Value:
-    text = frame.text(operands[0])
-    hint = f"compute each component: {text}.x {op.value} ..."
-    if op is BinaryOp.DIV:
-        hint = f"convert it: {VectorType(F64 if type.element.bits == 64 else F32, type.lanes)}(...)"
-    elif op in BITS:
-        hint = "take the bits of each component: bitcast(v.x, u32)"
-    return frame.error(place, f"`{op.value}` is no operator of {type}", hint)
-
-
-def _operand(frame: Frame, value: Value, type: VectorType, place: ast.expr, what: str) -> ir.Expr | None:
-    """An operand as a vector of this type; None (reported) if it is of another, or does not convert."""
-    text = frame.text(place)
-    match value:
-        case Poison():
-            return None
-        case Runtime(expr) if expr.type == type:
-            return expr
-        case Runtime(expr) if isinstance(expr.type, VectorType):
-            if expr.type.lanes == type.lanes:
-                message, hint = f"{type} and {expr.type} have no common type", f"convert one: {type}({text})"
-            else:
-                message, hint = f"{type} and {expr.type} have not as many components", None
-            frame.error(place, message, hint)
-            return None
-        case Weak() | WeakUnknown() | WeakChoice():
-            if not weak_meets(weak_type(value), type.element):
-                frame.error(place, f"this is a float literal, and {what} takes {type} or {type.element}")
-                return None
-            scalar = frame.literal(value, type.element, place)
-        case Runtime(expr) if isinstance(expr.type, ScalarType):
-            if expr.type != type.element and not convert.converts(expr.type, type.element):
-                message = f"this is {expr.type}, and {what} takes {type} or {type.element}"
-                frame.error(place, message, f"cast it: {type.element}({text})")
-                return None
-            scalar = cast(expr, type.element, frame.span(place))
-        case _:
-            kind = type_of(value)
-            shown = f"this is {describe(kind)}, and " if kind is not None else ""
-            frame.error(place, f"{shown}{what} takes {type} or {type.element}")
-            return None
-    return None if scalar is None else splat(frame, scalar, type, place)
-
-
-def splat(frame: Frame, scalar: ir.Expr, type: VectorType, node: ast.expr) -> ir.Expr:
-    """A scalar in all lanes, evaluated once."""
-    first, again = frame.once(scalar, "scalar")
-    return ir.VectorExpr((first, *[again] * (type.lanes - 1)), type, frame.span(node))
-
-
-def unary(frame: Frame, op: UnaryOp, value: Runtime, type: VectorType, node: ast.expr) -> Value:
-    """``-v``, ``~v``, and abs, round, floor and ceil."""
-    if type.element.is_float8:
-        return _only_stored(frame, type, node, f"`{op.value}`")
-    if op is UnaryOp.INVERT and type.element.is_float:
-        return frame.error(node, f"`~` is no operator of {type}", "take the bits of each component: bitcast(v.x, u32)")
-    if op in ROUNDING and not type.element.is_float:
-        return value
-    return Runtime(ir.Lanewise(op, (value.expr,), type, frame.span(node)))
-
-
-def fused(frame: Frame, given: list[tuple[Value, ast.expr]], node: ast.Call) -> Value:
-    """``fma(a, b, c)`` of vectors and scalars for all lanes."""
-    type = next(t for value, _ in given if (t := vector_type(value)) is not None)
-    if type.element.is_float8:
-        return _only_stored(frame, type, node, "fma()")
-    if not type.element.is_float:
-        return frame.error(node, f"fma() takes floats, and this is {type}", "write a * b + c")
-    exprs = [_operand(frame, value, type, place, "fma()") for value, place in given]
-    if None in exprs:
-        return POISON
-    return Runtime(ir.Lanewise(None, tuple(e for e in exprs if e is not None), type, frame.span(node)))
 
 
 def hint(type: Lattice | None, text: str) -> str | None:

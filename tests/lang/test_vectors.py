@@ -306,3 +306,72 @@ def test_vectors_through_calls_that_are_not_inlined(device: str) -> None:
     b = np.zeros_like(a)
     recursive[1, N](a, b)
     np.testing.assert_array_equal(b, a ** (np.arange(N) % 4)[:, None])
+
+
+def by_lane_of(type):
+    """Operators that are done in each lane as on scalars, and comparisons, which give a tuple."""
+    pointer = Ptr[type]
+
+    @kernel
+    def k(a: pointer, b: pointer, quotients: pointer, rests: pointer, order: Ptr[u8x4], n: i32):
+        i = grid(1)
+        if i < n:
+            v, w = a[i], b[i]
+            quotients[i] = v // w
+            rests[i] = v % w
+            order[i] = u8x4(any(v < w), all(v <= w), (v == w)[1], all(v != 1))
+
+    return k
+
+
+@pytest.mark.parametrize("type", [*INTS, f32x2, f32x4, f64x2], ids=str)
+def test_divisions_and_comparisons_of_lanes(device: str, type) -> None:
+    a, b = numbers(type, 3), numbers(type, 4)
+    b[b == 0] = 3
+    b[::3] = a[::3]
+    b[b == 0] = 3
+    quotients, rests, order = np.zeros_like(a), np.zeros_like(a), np.zeros((N, 4), np.uint8)
+    by_lane_of(type)[1, 64](a, b, quotients, rests, order, N)
+    assert np.array_equal(quotients, np.floor_divide(a, b))
+    assert np.array_equal(rests, np.mod(a, b))
+    expected = [(a < b).any(1), (a <= b).all(1), (a == b)[:, 1], (a != 1).all(1)]
+    assert np.array_equal(order, np.stack(expected, 1))
+
+
+def test_shifts_powers_and_quotients_of_lanes(device: str) -> None:
+    @kernel
+    def k(a: Ptr[i32x4], b: Ptr[u8x4], f: Ptr[f32x4], out: Ptr[i32x4], small: Ptr[u8x4], floats: Ptr[f32x4], s: i32):
+        v, w = a[0], b[0]
+        out[0] = v << w
+        out[1] = v >> s
+        out[2] = v**2
+        v <<= 1
+        out[3] = v
+        small[0] = w << 1
+        small[1] = w >> s
+        floats[0] = a[0] / b[1].x
+        floats[1] = f[0] ** 2
+
+    a = np.array([[5, -7, 1 << 30, 3]], np.int32)
+    b = np.array([[1, 2, 40, 0], [4, 0, 0, 0]], np.uint8)
+    f = np.array([[0.5, -3.0, 8.0, 1.25]], np.float32)
+    out, small, floats = np.zeros((4, 4), np.int32), np.zeros((2, 4), np.uint8), np.zeros((2, 4), np.float32)
+    k[1, 1](a, b, f, out, small, floats, 1)
+    assert out.tolist() == [[10, -28, 0, 3], [2, -4, 1 << 29, 1], [25, 49, 0, 9], [10, -14, -(1 << 31), 6]]
+    assert small.tolist() == [[2, 4, 80, 0], [0, 1, 20, 0]]
+    assert np.array_equal(floats[0], a[0] / np.float32(4)) and np.array_equal(floats[1], f[0] ** 2)
+
+
+def test_operands_are_evaluated_once_and_in_order(device: str) -> None:
+    def counted(out, i: i32):
+        out[0] += 1
+        return i32x4(out[0], i, i, i)
+
+    @kernel
+    def k(out: Ptr[i32], result: Ptr[i32x4]):
+        result[0] = counted(out, 7) // counted(out, 2)
+        result[1] = i32x4(i32(all(counted(out, 1) == counted(out, 1))), 0, 0, out[0])
+
+    out, result = np.zeros(1, np.int32), np.zeros((2, 4), np.int32)
+    k[1, 1](out, result)
+    assert result.tolist() == [[0, 3, 3, 3], [0, 0, 0, 4]]

@@ -38,14 +38,18 @@ def test_operators():
         v = p[0]
         w = q[0]
         b = h[0]
-        r1 = v == v  # error: `==` takes numbers, and this is f32x4 # hint: take its components: v.x
-        r2 = v < 1.0  # error: `<` takes numbers, and this is f32x4 # hint: take its components: v.x
+        if v == v:  # error: a test takes numbers, and this is tuple[bool, bool, bool, bool]
+            #   # hint: all(v == v), any(v == v)
+            pass
         if v:  # error: a test takes numbers, and this is f32x4 # hint: take its components: v.x
             pass
-        r3 = v // v  # error: `//` is no operator of f32x4 # hint: compute each component: v.x // ...
-        r4 = v**2  # error: `**` is no operator of f32x4 # hint: compute each component: v.x ** ...
-        r5 = w << 1  # error: `<<` is no operator of i32x4 # hint: compute each component: w.x << ...
-        r6 = w / w  # error: `/` is no operator of i32x4 # hint: convert it: f32x4(...)
+        r3 = v // v.xy  # error: f32x4 and f32x2 have not as many components
+        r4 = w**-1  # error: an int has no negative power # hint: write f32(w) ** ...
+        r5 = n << w  # error: `<<` moves the bits of its left operand, which is no vector
+        r6 = v << 1  # error: `<<` takes ints or bools, and this is f32
+        r20 = w << v  # error: `<<` takes ints or bools, and this is f32
+        r21 = w == v  # error: i32x4 and f32x4 have no common type # hint: convert one: i32x4(v)
+        r22 = w << q[0].xy  # error: i32x4 and i32x2 have not as many components
         r7 = v & v  # error: `&` is no operator of f32x4 # hint: take the bits of each component: bitcast(v.x, u32)
         r8 = ~v  # error: `~` is no operator of f32x4 # hint: take the bits of each component: bitcast(v.x, u32)
         r9 = v + w  # error: f32x4 and i32x4 have no common type # hint: convert one: f32x4(w)
