@@ -13,6 +13,7 @@ from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, describ
 from kdsl.ir import nodes as ir
 from kdsl.lang.intrinsic import Emit, Intrinsic
 from kdsl.lang.types import I32, U32, ArrayType, PointerType, ScalarType, Space
+from kdsl.source import Span
 
 MOST_BLOCKS = 16
 """Of a cluster, on every architecture so far (CUDA C++ Programming Guide, thread block clusters)."""
@@ -44,9 +45,14 @@ def map_rank(frame: Frame, node: ast.Call) -> Value:
     array, rank = _shared(frame, found["array"], name), _rank(frame, found["rank"], name)
     if array is None or rank is None:
         return POISON
+    return Runtime(in_block(array, rank, frame.span(node)))
+
+
+def in_block(array: ir.Expr, rank: ir.Expr, span: Span) -> ir.Expr:
+    """The same array, or pointer into shared memory, in another block."""
     assert isinstance(array.type, PointerType | ArrayType)
     type = replace(array.type, space=Space.CLUSTER)
-    return Runtime(ir.IntrinsicCall(_MAPA, (array, rank), ("array", "rank"), None, type, frame.span(node)))
+    return ir.IntrinsicCall(_MAPA, (array, rank), ("array", "rank"), None, type, span)
 
 
 def rank_of(frame: Frame, node: ast.Call) -> Value:

@@ -11,13 +11,17 @@ from typing import Any
 from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.combining import Combination, combination
 from kdsl.frontend.frame import Frame
-from kdsl.frontend.groups import GroupMethod, mask, of_lanes, own, rank
+from kdsl.frontend.groups import GroupMethod, leader, mask, of_lanes, own, rank
 from kdsl.frontend.meet import converted
 from kdsl.frontend.shuffles import is_movable
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, constant_int, describe, type_of
-from kdsl.groups import block, lanes
+from kdsl.frontend.workspace import workspace
+from kdsl.groups import block, cluster, lanes, whole_grid
 from kdsl.lang import groups as classes
-from kdsl.lang.types import I32, GroupType, Kind, ScalarType, boolean
+from kdsl.lang.types import I32, I64, GroupType, Kind, ScalarType, Type, boolean
+
+MOST = {"Block": 1024, "Cluster": 16 * 1024, "Coalesced": 32}
+"""Threads of the largest group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,11 @@ class Asked:
         self.frame.error(place, message)
         return None
 
+    def workspace(self, type: Type) -> tuple[Value, Value]:
+        """Memory for an element of each block, and how many elements it has."""
+        place = self.found["workspace"]
+        return workspace(self.frame, self.frame.value(place), type, place)
+
     def scalar(self, name: str) -> Value:
         """A scalar of any type; what is none is reported."""
         value = self.value(name)
@@ -93,17 +102,23 @@ def call_method(frame: Frame, method: GroupMethod, node: ast.Call) -> Value:
     stub = getattr(getattr(classes, method.type.name), method.name)
     parameters = list(inspect.signature(stub).parameters.values())[1:]
     optional = frozenset(p.name for p in parameters if p.default is not p.empty)
-    name = f"{frame.text(node.func)}"
-    found = match_arguments(frame, node, name, [p.name for p in parameters], optional)
+    keywords = frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+    found = match_arguments(frame, node, frame.text(node.func), [p.name for p in parameters], optional, keywords)
     if found is None:
         return POISON
     return METHODS[method.name](Asked(frame, node, method.group, method.type, found))
 
 
 def _sync(asked: Asked) -> Value:
-    if asked.type.name == "Block":
-        return asked.own(block.wait)
-    return asked.own(lanes.wait, asked.mask)
+    match asked.type.name:
+        case "Block":
+            return asked.own(block.wait)
+        case "Cluster":
+            return asked.own(cluster.wait)
+        case "Grid":
+            return asked.own(whole_grid.wait)
+        case _:
+            return asked.own(lanes.wait, asked.mask)
 
 
 def _reduce(asked: Asked) -> Value:
@@ -114,10 +129,12 @@ def _reduce(asked: Asked) -> Value:
     function = combined.function
     span = asked.frame.span(asked.node)
     match asked.type.name:
-        case "Block" if reduction is not None:
-            return asked.own(block.reduce_by, value, combined.identity(span), reduction)
-        case "Block":
-            return asked.own(block.reduce, value, function)
+        case "Block" | "Cluster" | "Grid":
+            if reduction is not None:
+                of_block = asked.own(block.reduce_by, value, combined.identity(span), reduction)
+            else:
+                of_block = asked.own(block.reduce, value, function)
+            return _across(asked, of_block, value, function)
         case _ if reduction is not None and asked.type.size != 1:
             return asked.own(lanes.reduce_by, value, asked.mask, reduction)
         case "Tile" if combined.name:
@@ -126,6 +143,17 @@ def _reduce(asked: Asked) -> Value:
             return asked.own(lanes.fold, value, asked.mask, asked.size, function)
         case _:
             return asked.own(lanes.fold_scattered, value, asked.mask, function)
+
+
+def _across(asked: Asked, of_block: Value, value: Runtime, function: Static) -> Value:
+    """What the blocks have, combined."""
+    match asked.type.name:
+        case "Block":
+            return of_block
+        case "Cluster":
+            return asked.own(cluster.across, of_block, function)
+        case _:
+            return asked.own(whole_grid.across, of_block, function, *asked.workspace(value.type))
 
 
 def _combined(asked: Asked) -> tuple[Runtime | None, Combination | None]:
@@ -143,10 +171,14 @@ def _inclusive_scan(asked: Asked) -> Value:
     return _scanned(asked, value, combined)
 
 
-def _scanned(asked: Asked, value: Value, combined: Combination) -> Value:
+def _scanned(asked: Asked, value: Runtime, combined: Combination) -> Value:
     match asked.type.name:
         case "Block":
             return asked.own(block.inclusive_scan, value, combined.function)
+        case "Cluster":
+            return asked.own(cluster.inclusive_scan, value, combined.function)
+        case "Grid":
+            return asked.own(whole_grid.inclusive_scan, value, combined.function, *asked.workspace(value.type))
         case "Tile":
             return asked.own(lanes.scan, value, asked.rank, asked.mask, asked.size, combined.function)
         case _:
@@ -168,20 +200,25 @@ def _exclusive_scan(asked: Asked) -> Value:
         message = "exclusive_scan() with a function needs `init`, which rank 0 gets"
         return asked.frame.error(asked.node, message, "such as init=0")
     before = _before(asked, value, combined)
+    leads = leader(asked.frame, asked.group, asked.type, asked.node)
     if init is None:
-        return asked.own(lanes.from_first, before, asked.rank, combined.identity(asked.frame.span(asked.node)))
-    return asked.own(lanes.behind, before, asked.rank, init, combined.function)
+        return asked.own(lanes.from_first, before, leads, combined.identity(asked.frame.span(asked.node)))
+    return asked.own(lanes.behind, before, leads, init, combined.function)
 
 
 def _is_none(value: Value) -> bool:
     return isinstance(value, Static) and value.object is None
 
 
-def _before(asked: Asked, value: Value, combined: Combination) -> Value:
+def _before(asked: Asked, value: Runtime, combined: Combination) -> Value:
     """What the ranks below give; of rank 0 any value."""
     match asked.type.name:
         case "Block":
             return asked.own(block.exclusive_scan, value, combined.function)
+        case "Cluster":
+            return asked.own(cluster.exclusive_scan, value, combined.function)
+        case "Grid":
+            return asked.own(whole_grid.exclusive_scan, value, combined.function, *asked.workspace(value.type))
         case "Tile":
             return asked.own(lanes.below, _scanned(asked, value, combined), asked.mask, asked.size)
         case _:
@@ -190,16 +227,20 @@ def _before(asked: Asked, value: Value, combined: Combination) -> Value:
 
 def _broadcast(asked: Asked) -> Value:
     value = asked.value()
-    source = asked.argument("src", I32, 0)
+    source = asked.argument("src", I64 if asked.type.name == "Grid" else I32, 0)
     if value is None or isinstance(source, Poison):
         return POISON
     number = constant_int(source)
-    if number is not None and not 0 <= number < (asked.type.size or 1024):
+    if number is not None and not 0 <= number < (asked.type.size or MOST.get(asked.type.name, 2**63)):
         place = asked.found["src"]
         return asked.frame.error(place, f"a {asked.type} has no rank {number}")
     match asked.type.name:
         case "Block":
             return asked.own(block.broadcast, value, source)
+        case "Cluster":
+            return asked.own(cluster.broadcast, value, source)
+        case "Grid":
+            return asked.own(whole_grid.broadcast, value, source, *asked.workspace(value.type))
         case "Tile":
             return asked.own(lanes.shfl, value, asked.mask, source, asked.size)
         case _ if number == 0:

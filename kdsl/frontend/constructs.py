@@ -27,7 +27,7 @@ from kdsl.frontend.barriers import named_barrier
 from kdsl.frontend.clusters import map_rank, rank_of
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import Value
-from kdsl.groups.scratch import collect, deposit
+from kdsl.groups.scratch import collect, collect_from, deposit
 from kdsl.ir.nodes import AtomicOp, UnaryOp
 from kdsl.lang import atomic
 from kdsl.lang import groups as lang_groups
@@ -90,11 +90,13 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (prefetch, caching.prefetch),
         (asm, inline.asm),
         (lang_groups.this_block, groups.whole("Block")),
+        (lang_groups.this_cluster, groups.whole("Cluster")),
         (lang_groups.this_grid, groups.whole("Grid")),
         (lang_groups.tile, groups.tile),
         (lang_groups.coalesced, groups.coalesced),
         (deposit, scratch.deposit),
         (collect, scratch.collect),
+        (collect_from, scratch.collect_from),
         (static_range, builtin.static_range),
         (unroll, builtin.unroll),
         (static_assert, builtin.static_assert),

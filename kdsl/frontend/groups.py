@@ -10,7 +10,7 @@ from typing import Any
 from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, constant_int
-from kdsl.groups import block, lanes, whole_grid
+from kdsl.groups import block, cluster, lanes, whole_grid
 from kdsl.ir import nodes as ir
 from kdsl.lang import groups as classes
 from kdsl.lang.types import U32, GroupType, boolean
@@ -102,11 +102,7 @@ def attribute(frame: Frame, group: Runtime, type: GroupType, node: ast.Attribute
         case "size":
             return _size(frame, group, type, node)
         case "leader":
-            number = frame.runtime(rank(frame, group, type, node), node)
-            if number is None:
-                return POISON
-            span = frame.span(node)
-            return Runtime(ir.Compare(ir.CompareOp.EQ, number, ir.Const(0, number.type, span), boolean, span))
+            return leader(frame, group, type, node)
         case "mask":
             return mask(frame, group, node)
         case "meta_group_rank":
@@ -130,9 +126,20 @@ def rank(frame: Frame, group: Runtime, type: GroupType, node: ast.expr) -> Value
             return own(frame, node, lanes.rank, mask(frame, group, node))
         case "Block":
             return own(frame, node, block.rank)
+        case "Cluster":
+            return own(frame, node, cluster.rank)
         case _:
             assert type.name == "Grid", type
             return own(frame, node, whole_grid.rank)
+
+
+def leader(frame: Frame, group: Runtime, type: GroupType, node: ast.expr) -> Value:
+    """Whether the thread is the one of rank 0."""
+    number = frame.runtime(rank(frame, group, type, node), node)
+    if number is None:
+        return POISON
+    span = frame.span(node)
+    return Runtime(ir.Compare(ir.CompareOp.EQ, number, ir.Const(0, number.type, span), boolean, span))
 
 
 def _size(frame: Frame, group: Runtime, type: GroupType, node: ast.expr) -> Value:
@@ -143,6 +150,8 @@ def _size(frame: Frame, group: Runtime, type: GroupType, node: ast.expr) -> Valu
             return own(frame, node, lanes.size, mask(frame, group, node))
         case "Block":
             return own(frame, node, block.size)
+        case "Cluster":
+            return own(frame, node, cluster.size)
         case _:
             assert type.name == "Grid", type
             return own(frame, node, whole_grid.size)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.arrays import charge_shared
+from kdsl.frontend.clusters import in_block
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.intrinsics import constant_of
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value
@@ -39,17 +40,27 @@ def deposit(frame: Frame, node: ast.Call) -> Value:
 
 def collect(frame: Frame, node: ast.Call) -> Value:
     """``collect(place, slot, like)``."""
-    found = match_arguments(frame, node, "collect", ("place", "slot", "like"))
+    return _collected(frame, node, ("place", "slot", "like"))
+
+
+def collect_from(frame: Frame, node: ast.Call) -> Value:
+    """``collect_from(place, slot, like, block)``."""
+    return _collected(frame, node, ("place", "slot", "like", "block"))
+
+
+def _collected(frame: Frame, node: ast.Call, parameters: tuple[str, ...]) -> Value:
+    found = match_arguments(frame, node, "collect", parameters)
     assert found is not None
-    place, slot, like = (frame.value(found[name]) for name in ("place", "slot", "like"))
+    place, slot, like, *others = (frame.value(found[name]) for name in parameters)
     if isinstance(like, Poison) or isinstance(slot, Poison):
         return POISON
     index, expr = frame.runtime(slot, node), frame.runtime(like, node)
+    block = frame.runtime(others[0], node) if others else None
     if frame.quiet or index is None or expr is None:
         return like
     span = frame.span(node)
     addresses = [
-        _slot(frame, str(constant_of(place)), number, part.type, index, span, node)
+        _slot(frame, str(constant_of(place)), number, part.type, index, span, node, block)
         for number, part in enumerate(_parts(expr, span))
     ]
     loads = [ir.Load(a, a.type.element, span) for a in addresses if a is not None]
@@ -73,7 +84,14 @@ def _whole(type: Type, parts: Iterator[ir.Expr], span: Span) -> ir.Expr:
 
 
 def _slot(
-    frame: Frame, place: str, number: int, type: Type, index: ir.Expr, span: Span, node: ast.Call
+    frame: Frame,
+    place: str,
+    number: int,
+    type: Type,
+    index: ir.Expr,
+    span: Span,
+    node: ast.Call,
+    block: ir.Expr | None = None,
 ) -> ir.ElementAddress | None:
     assert isinstance(type, ScalarType | VectorType | StructType)
     array_type = ArrayType(type, 1, Space.SHARED, (SLOTS,))
@@ -82,4 +100,7 @@ def _slot(
     array = ir.SharedArray(uid, f"groups_{place}", array_type, span, common=True)
     if not charge_shared(frame, array, node):
         return None
-    return ir.ElementAddress(array, (index,), PointerType(type, Space.SHARED), span)
+    if block is None:
+        return ir.ElementAddress(array, (index,), PointerType(type, Space.SHARED), span)
+    there = in_block(array, block, span)
+    return ir.ElementAddress(there, (index,), PointerType(type, Space.CLUSTER), span)

@@ -46,8 +46,13 @@ def wait() -> None:
 
 def reduce(value: V, combine: Combine[V]) -> V:
     """All values combined in the order of their ranks."""
-    warp, warps = rank() // 32, tiles(32)
-    value = fold_first(value, size() - 32 * warp, combine)
+    return reduce_some(value, size(), combine)
+
+
+def reduce_some(value: V, count: i32, combine: Combine[V]) -> V:
+    """The values of the first ``count`` threads, at least one, combined in their order, for all threads."""
+    warp, warps = rank() // 32, (count + 31) // 32
+    value = fold_first(value, count - 32 * warp, combine)
     if lane_id() == 0:
         deposit(PARTIAL, warp, value)
     sync_threads()

@@ -130,16 +130,16 @@ def below_scattered(value: V, mask: u32) -> V:
     return shfl_sync(mask, value, lane_id() if preceding < 0 else preceding)
 
 
-def from_first(value: V, rank: i32, first: V) -> V:
+def from_first(value: V, leads: bool, first: V) -> V:
     """``first`` for rank 0, and ``value`` for the others."""
-    if rank == 0:
+    if leads:
         value = first
     return value
 
 
-def behind(value: V, rank: i32, init: V, combine: Combine[V]) -> V:
+def behind(value: V, leads: bool, init: V, combine: Combine[V]) -> V:
     """``init`` for rank 0, and ``init`` combined with ``value`` for the others."""
-    if rank == 0:
+    if leads:
         value = init
     else:
         value = combine(init, value)

@@ -118,13 +118,34 @@ class Block(Collective):
     """All threads of a block."""
 
 
+class Cluster(Collective):
+    """All threads of a cluster of blocks."""
+
+
 class Grid(Group):
-    """All threads of the grid."""
+    """All threads of the grid, in a launch whose blocks all run together: `grid_sync` says what that asks.
+
+    ``workspace`` is memory that no thread uses otherwise meanwhile: an array of the value's type in global memory, with
+    an element for each block.
+    """
 
     @property
     def rank(self) -> i64: ...
     @property
     def size(self) -> i64: ...
+    def reduce(self, value: V, op: Operation | Callable[[V, V], V], *, workspace: Any) -> V:
+        """All threads' values combined; every thread gets the result."""
+
+    def inclusive_scan(self, value: V, op: Operation | Callable[[V, V], V], *, workspace: Any) -> V:
+        """The values of all ranks up to the thread's own, combined."""
+
+    def exclusive_scan(
+        self, value: V, op: Operation | Callable[[V, V], V], init: V | None = None, *, workspace: Any
+    ) -> V:
+        """The values of all ranks below the thread's own, combined."""
+
+    def broadcast(self, value: V, src: i64 = 0, *, workspace: Any) -> V:
+        """The value of rank ``src``, which is the same in all threads."""
 
 
 @construct
@@ -143,6 +164,11 @@ def tile(size: Literal[1, 2, 4, 8, 16, 32]) -> Tile:
 @construct
 def coalesced() -> Coalesced:
     """The lanes of the warp that run this together: in a branch, as a rule, those that took it."""
+
+
+@construct
+def this_cluster() -> Cluster:
+    """All threads of the cluster of blocks, from sm_90; rank counts through its blocks in the order of their ranks."""
 
 
 @construct

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdsl import Array, Ptr, f8e4m3, f8e5m2x4, f32, f32x4, groups, i32, i64, kernel, math, thread_idx
+from kdsl import Array, Ptr, f8e4m3, f8e5m2x4, f32, f32x4, groups, i32, i64, kernel, math, shared, thread_idx
 from tests.frontend.harness import check_errors
 
 
@@ -96,6 +96,30 @@ def test_what_a_group_has() -> None:
         r12 = r11(x, "add")  # error: `r11` is a method of a group, which is no value # hint: call it directly:
         #   g.reduce(...)
         r13 = x + t.reduce  # error: the function `t.reduce` is not a number: `+` takes numbers
+
+    check_errors(k)
+
+
+def test_workspaces() -> None:
+    @kernel
+    def k(p: Ptr[f32], q: Ptr[i32], a: Array[f32, 2], n: i32, x: f32):
+        g, c, op = groups.this_grid(), groups.this_cluster(), "add"
+        r1 = g.reduce(x, op)  # error: g.reduce() needs `workspace` # hint: it takes value, op, workspace
+        r2 = g.reduce(x, op, p)  # error: g.reduce() takes 2 arguments (value, op), and this gives 3
+        r3 = g.reduce(x, op, workspace=q)  # error: `workspace` takes a Ptr[f32] or contiguous Array[f32, 1] in
+        #   global memory, and this is Ptr[i32]
+        r4 = g.inclusive_scan(x, op, workspace=a)  # error: `workspace` takes a Ptr[f32] or contiguous
+        #   Array[f32, 1] in global memory, and this is Array[f32, 2]
+        s = shared.array(32, f32)
+        r5 = g.broadcast(x, workspace=s)  # error: `workspace` takes a Ptr[f32] or contiguous Array[f32, 1] in
+        #   global memory, and this is a shared array of 32 f32
+        r6 = g.reduce((x, n), lambda a, b: a, workspace=p)  # error: a grid's values go through memory, and this
+        #   is tuple[f32, i32] # hint: make it a @struct
+        r7 = g.shfl(x, 0)  # error: a Grid has no `shfl` # hint: take a tile of it: groups.tile(32)
+        r8 = c.reduce(x, op, workspace=p)  # error: c.reduce() has no parameter `workspace`
+        r9 = c.ballot(n > 0)  # error: a Cluster has no `ballot` # hint: take a tile of it: groups.tile(32)
+        r10 = c.broadcast(x, 16384)  # error: a Cluster has no rank 16384
+        r11 = g.broadcast(x, -1, workspace=p)  # error: a Grid has no rank -1
 
     check_errors(k)
 
