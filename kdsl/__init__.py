@@ -110,6 +110,7 @@ if TYPE_CHECKING:
     from kdsl.lang.inline import asm
     from kdsl.lang.math import brev, byte_perm, clz, fast, ffs, fma, hadd, mul24, mul_hi, popc, rhadd, rsqrt, sad
     from kdsl.lang.memory import address_of, load, local, prefetch, shared, store
+    from kdsl.lang.policies import createpolicy_fractional
     from kdsl.lang.special import brkpt, clock, clock64, globaltimer, nanosleep, sm_id, trap
     from kdsl.lang.static import static_assert, static_range, type_of, unroll
     from kdsl.lang.struct import struct
@@ -216,6 +217,7 @@ _MODULES = {
     ),
     "kdsl.lang.special": "brkpt clock clock64 globaltimer nanosleep sm_id trap",
     "kdsl.lang.memory": "address_of shared local load store prefetch",
+    "kdsl.lang.policies": "createpolicy_fractional",
     "kdsl.lang.inline": "asm",
     "kdsl.lang.static": "static_assert static_range type_of unroll",
     "kdsl.lang.struct": "struct",
@@ -312,6 +314,7 @@ __all__ = [
     "cluster_wait",
     "clz",
     "constant",
+    "createpolicy_fractional",
     "cuda_module",
     "current_device",
     "device",

@@ -6,17 +6,19 @@ stores. What needs an order or another scope is in `atomics_ptx`.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir as llvm
 from llvmlite.ir import instructions
 
-from kdsl.codegen.atomics_ptx import ordered, swap_16_bits
+from kdsl.codegen import arithmetic, vectors
+from kdsl.codegen.atomics_ptx import ordered, swap_16_bits, vector_operation, vector_sum
 from kdsl.codegen.context import Context
-from kdsl.codegen.types import llvm_type
+from kdsl.codegen.types import I32, llvm_type
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import BF16, ScalarType, Space
+from kdsl.lang.types import BF16, F16, ScalarType, Space, VectorType
 from kdsl.source import Span
 
 _DIRECT: dict[ir.AtomicOp, str] = {
@@ -37,27 +39,68 @@ _FAILURE = {
     ir.Order.ACQ_REL: "acquire",
     ir.Order.SEQ_CST: "seq_cst",
 }
-_FLOAT_EXTREMES = {ir.AtomicOp.MIN: "llvm.minimumnum", ir.AtomicOp.MAX: "llvm.maximumnum"}
+_EXTREMES = (ir.AtomicOp.MIN, ir.AtomicOp.MAX)
+_BINARY = {
+    ir.AtomicOp.ADD: ir.BinaryOp.ADD,
+    ir.AtomicOp.SUB: ir.BinaryOp.SUB,
+    ir.AtomicOp.MIN: ir.BinaryOp.MIN,
+    ir.AtomicOp.MAX: ir.BinaryOp.MAX,
+    ir.AtomicOp.AND: ir.BinaryOp.AND,
+    ir.AtomicOp.OR: ir.BinaryOp.OR,
+    ir.AtomicOp.XOR: ir.BinaryOp.XOR,
+}
+Update = Callable[[Any], llvm.Value]
 
 
 def emit_atomic(context: Context, node: ir.Atomic, address: llvm.Value, operands: Sequence[llvm.Value]) -> llvm.Value:
     """Lower one atomic on an element of ``node.type`` at ``address``; the result is the old value."""
     _require_scope(context, node.ordering, node.span)
-    builder, t = context.builder, node.type
-    is_extreme = node.op in _FLOAT_EXTREMES and t.is_float
+    if isinstance(node.type, VectorType):
+        return _of_vector(context, node, node.type, address, operands[0])
+    return _of_scalar(context, node, node.type, address, operands)
+
+
+def _of_vector(context: Context, node: ir.Atomic, t: VectorType, address: llvm.Value, operand: llvm.Value) -> Any:
+    """In one instruction, in pairs of 16-bit floats, or element by element: each is atomic by itself anyway."""
+    whole = vector_operation(context, t, Space(address.type.addrspace))
+    if whole is not None:
+        if node.op is ir.AtomicOp.SUB:
+            operand = context.builder.fneg(operand)
+        return vector_sum(context, node.ordering, whole, t, address, operand)
+    half = VectorType(t.element, 2)
+    pairs = t.lanes > 2 and vector_operation(context, half, Space(address.type.addrspace)) is not None
+    step = 2 if pairs else 1
+    parts = []
+    for lane in range(0, t.lanes, step):
+        # LLVM's words for the elements of a vector in memory: they lie as in an array.
+        place = context.builder.gep(address, [llvm.Constant(I32, lane)], source_etype=llvm_type(t.element))
+        part = vectors.swizzle(context, operand, range(lane, lane + step))
+        piece = dataclasses.replace(node, type=half if pairs else t.element)
+        if pairs:
+            old = _of_vector(context, piece, half, place, part)
+            parts += [vectors.swizzle(context, old, (i,)) for i in range(2)]
+        else:
+            parts.append(_of_scalar(context, piece, t.element, place, [part]))
+    return vectors.build(context, parts, t)
+
+
+def _of_scalar(
+    context: Context, node: ir.Atomic, t: ScalarType, address: llvm.Value, operands: Sequence[llvm.Value]
+) -> Any:
+    builder = context.builder
+    update = _update(context, node, t, operands)
     # A thread's own memory needs no order.
     is_own = address.type.addrspace == Space.LOCAL.value
-    if is_own and (node.op is ir.AtomicOp.CAS or is_extreme):
-        return _alone(context, node, address, operands)
-    is_plain = node.ordering == ir.RELAXED or is_own
-    if t == BF16 and node.op is not ir.AtomicOp.CAS and not is_own and context.target.sm < _FIRST_WITH_BF16:
-        add = builder.fadd if node.op is ir.AtomicOp.ADD else builder.fsub
-        return _loop(context, node, address, lambda old: add(old, operands[0]))
-    if not is_plain and node.op is not ir.AtomicOp.CAS and not is_extreme:
-        return ordered(context, node, address, operands[0])
+    if is_own and (node.op is ir.AtomicOp.CAS or update is not None):
+        return _alone(context, t, address, operands, update)
+    if update is not None:
+        return _loop(context, node, t, address, update)
+    if node.ordering != ir.RELAXED and not is_own and node.op is not ir.AtomicOp.CAS:
+        return ordered(context, node, t, address, operands[0])
     match node.op:
         case ir.AtomicOp.CAS:
-            return _compare_and_swap(context, node, address, operands[0], operands[1])
+            seen, _ = _swap(context, node, t, address, *(_bits(builder, t, o) for o in operands))
+            return _value(builder, t, seen)
         case ir.AtomicOp.EXCH:
             old = builder.atomic_rmw("xchg", address, _bits(builder, t, operands[0]), "monotonic")
             return _value(builder, t, old)
@@ -66,14 +109,26 @@ def emit_atomic(context: Context, node: ir.Atomic, address: llvm.Value, operands
             return builder.atomic_rmw("fadd", address, value, "monotonic")
         case ir.AtomicOp.SUB:
             return builder.atomic_rmw("add", address, builder.neg(operands[0]), "monotonic")
-        case ir.AtomicOp.MIN | ir.AtomicOp.MAX if t.is_float:
-            name = f"{_FLOAT_EXTREMES[node.op]}.{t.name}"
-            return _loop(context, node, address, lambda old: context.call(name, old.type, [old, operands[0]]))
         case ir.AtomicOp.MIN | ir.AtomicOp.MAX:
             operation = node.op.value if t.is_signed else f"u{node.op.value}"
             return builder.atomic_rmw(operation, address, operands[0], "monotonic")
         case _:
             return builder.atomic_rmw(_DIRECT[node.op], address, operands[0], "monotonic")
+
+
+def _update(context: Context, node: ir.Atomic, t: ScalarType, operands: Sequence[llvm.Value]) -> Update | None:
+    """The new value from the old one, of what PTX has no instruction for; None for what it has one for."""
+    op, builder = node.op, context.builder
+    is_sum = op in (ir.AtomicOp.ADD, ir.AtomicOp.SUB)
+    has_sum = t == F16 or (t == BF16 and context.target.sm >= _FIRST_WITH_BF16)
+    if op is ir.AtomicOp.CAS or (t.bits > 16 and not (op in _EXTREMES and t.is_float)) or (is_sum and has_sum):
+        return None
+    if op is ir.AtomicOp.EXCH:
+        return lambda old: operands[0]
+    if is_sum and t.is_float:
+        add = builder.fadd if op is ir.AtomicOp.ADD else builder.fsub
+        return lambda old: add(old, operands[0])
+    return lambda old: arithmetic.binary(context, _BINARY[op], t, old, operands[0], (None, None))
 
 
 def atomic_load(context: Context, address: llvm.Value, t: ScalarType, ordering: ir.Ordering, span: Span) -> llvm.Value:
@@ -105,20 +160,12 @@ def _llvm(ordering: ir.Ordering) -> str:
     return f'syncscope("{scope}") {ordering.order.value}' if scope else ordering.order.value
 
 
-def _compare_and_swap(
-    context: Context, node: ir.Atomic, address: llvm.Value, expected: llvm.Value, new: llvm.Value
-) -> llvm.Value:
-    builder, t = context.builder, node.type
-    seen, _ = _swap(context, node, address, _bits(builder, t, expected), _bits(builder, t, new))
-    return _value(builder, t, seen)
-
-
 def _swap(
-    context: Context, node: ir.Atomic, address: llvm.Value, expected: llvm.Value, new: llvm.Value
+    context: Context, node: ir.Atomic, t: ScalarType, address: llvm.Value, expected: llvm.Value, new: llvm.Value
 ) -> tuple[llvm.Value, llvm.Value]:
     """The bits that were there, and whether they were the expected ones and have been replaced."""
     builder = context.builder
-    if node.type.bits == 16:
+    if t.bits == 16:
         # LLVM would swap 32 bits, and with them what lies beside it.
         seen = swap_16_bits(context, node.ordering, address, expected, new)
         return seen, builder.icmp_unsigned("==", seen, expected)
@@ -126,22 +173,22 @@ def _swap(
     return builder.extract_value(pair, 0), builder.extract_value(pair, 1)
 
 
-def _alone(context: Context, node: ir.Atomic, address: llvm.Value, operands: Sequence[llvm.Value]) -> llvm.Value:
+def _alone(
+    context: Context, t: ScalarType, address: llvm.Value, operands: Sequence[llvm.Value], update: Update | None
+) -> llvm.Value:
     """On a thread's own memory, which PTX has no compare-and-swap for: nobody comes between a load and a store."""
-    builder, t = context.builder, node.type
+    builder = context.builder
     old = builder.load(address, align=t.size, typ=llvm.IntType(t.bits))
-    if node.op is ir.AtomicOp.CAS:
+    if update is None:
         expected, new = (_bits(builder, t, o) for o in operands)
         new = builder.select(builder.icmp_unsigned("==", old, expected), new, old)
     else:
-        before = _value(builder, t, old)
-        extreme = context.call(f"{_FLOAT_EXTREMES[node.op]}.{t.name}", before.type, [before, operands[0]])
-        new = _bits(builder, t, extreme)
+        new = _bits(builder, t, update(_value(builder, t, old)))
     builder.store(new, address, align=t.size)
     return _value(builder, t, old)
 
 
-def _loop(context: Context, node: ir.Atomic, address: llvm.Value, update: Callable[[Any], llvm.Value]) -> llvm.Value:
+def _loop(context: Context, node: ir.Atomic, t: ScalarType, address: llvm.Value, update: Update) -> llvm.Value:
     """Replace by compare-and-swap until nobody came between. Memory that would stay as it is, is not written.
 
     It is written if an order is asked for: another thread may acquire what was released here.
@@ -149,7 +196,7 @@ def _loop(context: Context, node: ir.Atomic, address: llvm.Value, update: Callab
     Why not signed and unsigned integer min and max on the bits, one instruction? A NaN that is already in memory would
     stay there, where the language's min and max give the number.
     """
-    builder, t, ordering = context.builder, node.type, node.ordering
+    builder, ordering = context.builder, node.ordering
     bits = llvm.IntType(t.bits)
     first = builder.load_atomic(address, _llvm(ir.Ordering(ir.Order.RELAXED, ordering.scope)), t.size, typ=bits)
     before = builder.block
@@ -167,7 +214,7 @@ def _loop(context: Context, node: ir.Atomic, address: llvm.Value, update: Callab
         builder.branch(swap)
 
     builder.position_at_end(swap)
-    seen, swapped = _swap(context, node, address, old, new)
+    seen, swapped = _swap(context, node, t, address, old, new)
     builder.cbranch(swapped, done, body)
 
     old.add_incoming(first, before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -10,42 +11,133 @@ from kdsl.codegen.atomics_ptx import SPACES, address_register, register_of
 from kdsl.codegen.context import Context
 from kdsl.codegen.types import I8, I16, I32, VOID, llvm_type, memory_type
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import Kind, ScalarType, Space
+from kdsl.lang.types import Kind, ScalarType, Space, Type, VectorType
+from kdsl.source import Span
+
+# PTX ISA 9.0, 9.7.9.8 and .11: the first architectures, all from PTX 7.4.
+_FIRST_WITH_POLICY = 80
+_FIRST_WITH_256 = 80
+_PTX_WITH_HINTS = 74
 
 
-def cached_load(context: Context, address: llvm.Value, t: ScalarType, caching: ir.Caching) -> Any:
-    """``ld.space.cache.type``, or ``ld.volatile.space.type``."""
-    builder = context.builder
-    where, register = address_register(builder, address), _register(t)
+def cached_load(
+    context: Context, address: llvm.Value, t: Type, caching: ir.Caching, policy: llvm.Value | None, span: Span
+) -> Any:
+    """``ld.space.cache.type``, ``ld.volatile.space.type``, or with hints ``ld.space.L1::evict_first.L2::128B.type``."""
+    builder, form = context.builder, _Form.of(t)
+    where, results = address_register(builder, address), ", ".join(f"${i}" for i in range(form.count))
     # Who asks for .nc says that nobody writes there meanwhile, so that LLVM may move it and leave it out.
     memory = "" if caching.cache == "nc" else ",~{memory}"
-    constraint = f"={register_of(t)},{'r' if where.type == I32 else 'l'}{memory}"
-    line = f"ld{_qualifiers(caching, address)}.b{t.bits} $0, [$1];"
-    value = builder.asm(llvm.FunctionType(register, [where.type]), line, constraint, [where], side_effect=bool(memory))
-    return _from_register(builder, value, t)
+    constraint = ",".join([f"={form.letter}"] * form.count + ["r" if where.type == I32 else "l"])
+    line = (
+        f"ld{_qualifiers(context, caching, address, policy, span)}{form.suffix} {form.braced(results)}, [${form.count}]"
+    )
+    given = [where]
+    if policy is not None:
+        line, constraint, given = f"{line}, ${form.count + 1}", f"{constraint},l", [where, policy]
+    made = form.register if form.count == 1 else llvm.LiteralStructType([form.register] * form.count)
+    signature = llvm.FunctionType(made, [g.type for g in given])
+    value = builder.asm(signature, f"{line};", constraint + memory, given, side_effect=bool(memory))
+    return _from_registers(context, value, t, form)
 
 
-def cached_store(context: Context, value: llvm.Value, address: llvm.Value, t: ScalarType, caching: ir.Caching) -> None:
-    """``st.space.cache.type``, or ``st.volatile.space.type``."""
-    builder = context.builder
-    where, register = address_register(builder, address), _register(t)
-    constraint = f"{'r' if where.type == I32 else 'l'},{register_of(t)},~{{memory}}"
-    line = f"st{_qualifiers(caching, address)}.b{t.bits} [$0], $1;"
-    signature = llvm.FunctionType(VOID, [where.type, register])
-    builder.asm(signature, line, constraint, [where, _to_register(builder, value, t)], side_effect=True)
+def cached_store(
+    context: Context,
+    value: llvm.Value,
+    address: llvm.Value,
+    t: Type,
+    caching: ir.Caching,
+    policy: llvm.Value | None,
+    span: Span,
+) -> None:
+    """``st.space.cache.type``, ``st.volatile.space.type``, or with hints ``st.space.L1::evict_last.type``."""
+    builder, form = context.builder, _Form.of(t)
+    where, parts = address_register(builder, address), _to_registers(context, value, t, form)
+    operands = ", ".join(f"${i + 1}" for i in range(form.count))
+    constraint = ",".join(["r" if where.type == I32 else "l"] + [form.letter] * form.count)
+    line = f"st{_qualifiers(context, caching, address, policy, span)}{form.suffix} [$0], {form.braced(operands)}"
+    given = [where, *parts]
+    if policy is not None:
+        line, constraint, given = f"{line}, ${form.count + 1}", f"{constraint},l", [*given, policy]
+    signature = llvm.FunctionType(VOID, [g.type for g in given])
+    builder.asm(signature, f"{line};", f"{constraint},~{{memory}}", given, side_effect=True)
 
 
-def prefetch(context: Context, address: llvm.Value, level: str) -> None:
+def prefetch(context: Context, address: llvm.Value, level: str, span: Span) -> None:
     """``prefetch.global.level``."""
+    if "evict" in level:
+        context.require_sm(_FIRST_WITH_POLICY, f"level={level!r}", span)
+        context.require_ptx(_PTX_WITH_HINTS)
     # Why not LLVM's intrinsic? Its code generator of version 22 dies of that one.
     where = address_register(context.builder, address)
     signature = llvm.FunctionType(VOID, [where.type])
     context.builder.asm(signature, f"prefetch.global.{level} [$0];", "l", [where], side_effect=True)
 
 
-def _qualifiers(caching: ir.Caching, address: llvm.Value) -> str:
+def _qualifiers(
+    context: Context, caching: ir.Caching, address: llvm.Value, policy: llvm.Value | None, span: Span
+) -> str:
     space = SPACES[Space(address.type.addrspace)]
-    return f".volatile{space}" if caching.volatile else f"{space}.{caching.cache}"
+    if caching.volatile:
+        return f".volatile{space}"
+    if caching.evict or caching.l2_prefetch or policy is not None:
+        context.require_ptx(_PTX_WITH_HINTS)
+    if policy is not None:
+        context.require_sm(_FIRST_WITH_POLICY, "`policy`", span)
+    if caching.l2_prefetch == 256:
+        context.require_sm(_FIRST_WITH_256, "l2_prefetch=256", span)
+    words = [caching.cache] if caching.cache else []
+    words += [f"L1::{'' if caching.evict == 'no_allocate' else 'evict_'}{caching.evict}"] if caching.evict else []
+    words += ["L2::cache_hint"] if policy is not None else []
+    words += [f"L2::{caching.l2_prefetch}B"] if caching.l2_prefetch else []
+    return space + "".join(f".{word}" for word in words)
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How a value lies in registers of inline PTX: how many, of what LLVM type and constraint, and bits of each."""
+
+    count: int
+    register: llvm.Type
+    letter: str
+    bits: int
+
+    @classmethod
+    def of(cls, t: Type) -> _Form:
+        if isinstance(t, ScalarType):
+            return cls(1, _register(t), register_of(t), t.bits)
+        assert isinstance(t, VectorType)
+        # A vector is moved as its bits: one register of 16 or 32, or 2 or 4 of 32.
+        return cls(1, I16, "h", 16) if t.size == 2 else cls(t.size // 4, I32, "r", 32)
+
+    @property
+    def suffix(self) -> str:
+        return f".v{self.count}.b{self.bits}" if self.count > 1 else f".b{self.bits}"
+
+    def braced(self, registers: str) -> str:
+        return f"{{{registers}}}" if self.count > 1 else registers
+
+
+def _from_registers(context: Context, value: llvm.Value, t: Type, form: _Form) -> Any:
+    builder = context.builder
+    if isinstance(t, ScalarType):
+        return _from_register(builder, value, t)
+    if form.count == 1:
+        return builder.bitcast(value, llvm_type(t))
+    words: Any = llvm.Constant(llvm.VectorType(form.register, form.count), llvm.Undefined)
+    for i in range(form.count):
+        words = builder.insert_element(words, builder.extract_value(value, i), llvm.Constant(I32, i))
+    return builder.bitcast(words, llvm_type(t))
+
+
+def _to_registers(context: Context, value: llvm.Value, t: Type, form: _Form) -> list[Any]:
+    builder = context.builder
+    if isinstance(t, ScalarType):
+        return [_to_register(builder, value, t)]
+    if form.count == 1:
+        return [builder.bitcast(value, form.register)]
+    words = builder.bitcast(value, llvm.VectorType(form.register, form.count))
+    return [builder.extract_element(words, llvm.Constant(I32, i)) for i in range(form.count)]
 
 
 def _register(t: ScalarType) -> llvm.Type:

@@ -90,7 +90,8 @@ class Expressions:
             case ir.Load(access=ir.Ordering() as ordering):
                 return self._at(e, atomic_load, self.context, self.value(e.address), _scalar(e.type), ordering, e.span)
             case ir.Load(access=ir.Caching() as caching):
-                return self._at(e, cached_load, self.context, self.value(e.address), _scalar(e.type), caching)
+                address, policy = self.value(e.address), None if e.policy is None else self.value(e.policy)
+                return self._at(e, cached_load, self.context, address, e.type, caching, policy, e.span)
             case ir.Load():
                 return self._at(e, memory.load, self.context, self.value(e.address), e.type)
             case ir.Extent():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from kdsl.codegen.reductions import reduce_unused
+
 _UNSUFFIXED = re.compile(r"^(\t(?:@!?%p\d+ )?(?:add|sub|mul))((?:\.ftz)?\.(?:f32|f64|b?f16(?:x2)?)\b)", re.MULTILINE)
 _FLOAT_RESULT = re.compile(r"^\t(?:@!?%p\d+ )?\w[\w.]*\.(?:b?f16x2|b?f16|f32|f64)\b[\w.]*\s+(%r[sd]?\d+)", re.MULTILINE)
 _NARROW = re.compile(
@@ -20,7 +22,7 @@ def settle(ptx: str) -> str:
     # The empty section comes with `.loc` directives; no debugging information is in it.
     ptx = ptx.replace("\t.section\t.debug_macinfo\t{\t}\n", "")
     # Under fastmath LLVM prints setp.ftz.bf16, which PTX does not have: a bf16 denormal compares as it is.
-    return store_bits(round_explicitly(_FLUSHED_BF16.sub(r"\1", ptx)))
+    return reduce_unused(store_bits(round_explicitly(_FLUSHED_BF16.sub(r"\1", ptx))))
 
 
 def round_explicitly(ptx: str) -> str:

@@ -49,7 +49,7 @@ class Statements(Expressions):
             case ir.Prefetch():
                 address = self.value(s.address)
                 self.locate(s.span)
-                prefetch(self.context, address, s.level)
+                prefetch(self.context, address, s.level, s.span)
             case ir.Evaluate():
                 self.value(s.value)
             case ir.If():
@@ -83,6 +83,7 @@ class Statements(Expressions):
         # Python evaluates the value before the target's index.
         value = self.value(s.value)
         address = self.value(s.address)
+        policy = None if s.policy is None else self.value(s.policy)
         assert isinstance(s.address.type, PointerType)
         self.locate(s.span)
         t = s.address.type.element
@@ -91,8 +92,7 @@ class Statements(Expressions):
                 assert isinstance(t, ScalarType)
                 atomic_store(self.context, value, address, t, ordering, s.span)
             case ir.Caching() as caching:
-                assert isinstance(t, ScalarType)
-                cached_store(self.context, value, address, t, caching)
+                cached_store(self.context, value, address, t, caching, policy, s.span)
             case None:
                 memory.store(self.context, value, address, t)
 

@@ -15,7 +15,7 @@ def operands(node: ir.Expr) -> tuple[ir.Expr, ...]:
         case ir.Unary() | ir.Cast() | ir.Bitcast() | ir.VectorCast():
             return (node.operand,)
         case ir.Load():
-            return (node.address,)
+            return (node.address,) if node.policy is None else (node.address, node.policy)
         case ir.ElementAddress():
             return (node.base, *node.indices)
         case ir.Call() | ir.IntrinsicCall():
@@ -57,7 +57,8 @@ def expressions(statement: ir.Stmt) -> tuple[ir.Expr, ...]:
         case ir.Assign() | ir.Evaluate():
             return (statement.value,)
         case ir.Store():
-            return (statement.address, statement.value)
+            policy = () if statement.policy is None else (statement.policy,)
+            return (statement.address, statement.value, *policy)
         case ir.Prefetch():
             return (statement.address,)
         case ir.If() | ir.While() | ir.Assert():

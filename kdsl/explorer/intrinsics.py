@@ -27,6 +27,7 @@ SECTIONS = {
     "Clocks, sleep and traps": "special",
     "Atomics": "atomic",
     "Shared and local arrays": "memory",
+    "Cache policies": "policies",
     "Casts": "casts",
     "Inline PTX": "inline",
     "Compile time": "static",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame
@@ -54,7 +54,7 @@ def element_type(
 
 
 def choice(
-    frame: Frame, found: dict[str, ast.expr], parameter: str, choices: Mapping[str | bool, T], default: T, name: str
+    frame: Frame, found: dict[str, ast.expr], parameter: str, choices: Mapping[Any, T], default: T, name: str
 ) -> T | None:
     """What a constant among the arguments means; None (reported) if it is none of ``choices``."""
     if parameter not in found:
@@ -71,7 +71,12 @@ def choice(
 
 
 def store_in_order(
-    frame: Frame, address: ir.ElementAddress, value: ir.Expr, node: ast.Call, access: ir.Access | None
+    frame: Frame,
+    address: ir.ElementAddress,
+    value: ir.Expr,
+    node: ast.Call,
+    access: ir.Access | None,
+    policy: ir.Expr | None = None,
 ) -> None:
     """A store whose address is computed first, as the arguments of a call are."""
     where: ir.Expr = address
@@ -79,4 +84,4 @@ def store_in_order(
         local = frame.local("address", address.type)
         frame.emit(ir.Assign(local, address, address.span))
         where = ir.Read(local, address.type, address.span)
-    frame.emit(ir.Store(where, value, frame.span(node), access))
+    frame.emit(ir.Store(where, value, frame.span(node), access, policy))

@@ -16,16 +16,21 @@ from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import AtomicOp, Order, Ordering, Scope
 from kdsl.ir.verify import LOAD_ORDERS, STORE_ORDERS
-from kdsl.lang.types import BF16, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, ScalarType
+from kdsl.lang.types import BF16, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, ScalarType, VectorType
 
-INTS = (I32, U32, I64, U64)
+INTS = (I16, U16, I32, U32, I64, U64)
+NUMBERS = (*INTS, F16, BF16, F32, F64)
+VECTORS = {
+    op: tuple(VectorType(t, lanes) for t in (F16, BF16, F32) for lanes in (2, 4)) for op in (AtomicOp.ADD, AtomicOp.SUB)
+}
+"""Sums of several elements at once, each by itself."""
 TYPES: dict[AtomicOp, tuple[ScalarType, ...]] = {
-    AtomicOp.ADD: (*INTS, F16, BF16, F32, F64),
-    AtomicOp.SUB: (*INTS, F16, BF16, F32, F64),
-    AtomicOp.MIN: (*INTS, F32, F64),
-    AtomicOp.MAX: (*INTS, F32, F64),
-    AtomicOp.EXCH: (*INTS, F32, F64),
-    AtomicOp.CAS: (I16, U16, *INTS, F16, BF16, F32, F64),
+    AtomicOp.ADD: NUMBERS,
+    AtomicOp.SUB: NUMBERS,
+    AtomicOp.MIN: NUMBERS,
+    AtomicOp.MAX: NUMBERS,
+    AtomicOp.EXCH: NUMBERS,
+    AtomicOp.CAS: NUMBERS,
     AtomicOp.AND: INTS,
     AtomicOp.OR: INTS,
     AtomicOp.XOR: INTS,
@@ -33,7 +38,7 @@ TYPES: dict[AtomicOp, tuple[ScalarType, ...]] = {
     AtomicOp.DEC: (U32,),
 }
 
-VALUES = (I8, U8, I16, U16, *INTS, F16, BF16, F32, F64)
+VALUES = (I8, U8, *NUMBERS)
 """What may be loaded and stored atomically."""
 OPTIONS = ("order", "scope")
 
@@ -51,7 +56,7 @@ def atomic(op: AtomicOp) -> Callable[[Frame, ast.Call], Value]:
         ordering = _ordering(frame, found, tuple(Order), name)
         if address is None or ordering is None or any(isinstance(v, Poison) for v in given):
             return POISON
-        type = element_type(frame, address, TYPES[op], found, name)
+        type = _element(frame, address, op, found, name)
         if type is None:
             return POISON
         operands = [converted(frame, v, type, found[n], f"{name}()") for n, v in zip(values, given, strict=True)]
@@ -61,6 +66,21 @@ def atomic(op: AtomicOp) -> Callable[[Frame, ast.Call], Value]:
         return Runtime(ir.Atomic(op, address, taken, type, frame.span(node), ordering))
 
     return call
+
+
+def _element(
+    frame: Frame, address: ir.ElementAddress, op: AtomicOp, found: dict[str, ast.expr], name: str
+) -> ScalarType | VectorType | None:
+    """The element's type; None (reported) if the operation is not of it."""
+    element = address.type.element
+    if isinstance(element, VectorType) and element in VECTORS.get(op, ()):
+        return element
+    if isinstance(element, ScalarType) and element.bits == 8:
+        takes = ", ".join(str(t) for t in TYPES[op])
+        message = f"{name}() takes elements of {takes}, and these are {element}"
+        frame.error(found["array"], message, "no GPU has atomics of 8 bits: make the elements u16 or u32")
+        return None
+    return element_type(frame, address, TYPES[op], found, name)
 
 
 def load(frame: Frame, node: ast.Call) -> Value:

@@ -83,6 +83,8 @@ def _matching(frame: Frame, overloads: tuple[Signature, ...], given: Given, node
     for parameter in overloads[0].parameters:
         if isinstance(parameter.form, OneOf | AnyText) and parameter.name in given:
             forms = [p.form for s in overloads for p in s.parameters if p.name == parameter.name]
+            if any(_constant_fits(form, given[parameter.name][0]) for form in forms):
+                continue  # another constant is wrong
             choices = [repr(c) for f in forms if isinstance(f, OneOf) for c in f.choices]
             takes = " or ".join(choices) if choices else "a constant string"
             frame.error(

@@ -78,7 +78,9 @@ def _visit(
     callees: Mapping[str, ir.Function],
 ) -> None:
     match node:
-        case ir.Load(address) | ir.Prefetch(address):
+        case ir.Load(address, policy=policy):
+            pending += [*_read_at(address), *([] if policy is None else [policy])]
+        case ir.Prefetch(address):
             pending += _read_at(address)
         case ir.Extent(array=array) | ir.Stride(array=array):
             pending += _read_at(array)

@@ -38,13 +38,20 @@ class Ordering:
 
 @dataclass(frozen=True, slots=True)
 class Caching:
-    """An access with a cache operator of PTX's (``""`` for none), or a volatile one."""
+    """An access with a cache operator of PTX's (``""`` for none), a volatile one, or one with hints.
+
+    ``evict`` is the priority of its line in L1, ``l2_prefetch`` how many bytes L2 shall fetch (0: as it likes). What L2
+    shall do with the line is the policy of the load or store itself, an expression.
+    """
 
     cache: str = ""
     volatile: bool = False
+    evict: str = ""
+    l2_prefetch: int = 0
 
     def __str__(self) -> str:
-        return "volatile=True" if self.volatile else f"cache={self.cache!r}"
+        said = {"cache": self.cache, "volatile": self.volatile, "evict": self.evict, "l2_prefetch": self.l2_prefetch}
+        return ", ".join(f"{name}={value!r}" for name, value in said.items() if value)
 
 
 Access = Ordering | Caching

@@ -139,12 +139,13 @@ class PointerDifference:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A read of memory; one that is not plain has an ``access``."""
+    """A read of memory; one that is not plain has an ``access``, and may have a cache ``policy`` (a u64)."""
 
     address: Expr
     type: Type
     span: Span
     access: Access | None = None
+    policy: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,12 +397,12 @@ class IntrinsicCall:
 
 @dataclass(frozen=True, slots=True)
 class Atomic:
-    """One atomic read-modify-write; gives the old value."""
+    """One atomic read-modify-write; gives the old value. Of a vector each element is one by itself."""
 
     op: AtomicOp
     address: Expr
     operands: tuple[Expr, ...]
-    type: ScalarType
+    type: ScalarType | VectorType
     span: Span
     ordering: Ordering = RELAXED
 

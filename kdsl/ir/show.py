@@ -61,8 +61,8 @@ class _Printer:
                 yield f"{self.target(local)} = {text}"
             case ir.Store(address, value, access=ir.Ordering() as ordering):
                 yield f"atomic.store({self.expr(address)}, {self.expr(value)}{_named(ordering)})"
-            case ir.Store(address, value, access=ir.Caching() as caching):
-                yield f"store({self.expr(address)}, {self.expr(value)}, {caching})"
+            case ir.Store(address, value, access=ir.Caching() as caching, policy=policy):
+                yield f"store({self.expr(address)}, {self.expr(value)}{self.caching(caching, policy)})"
             case ir.Prefetch(address, level):
                 yield f"prefetch({self.expr(address)}, level={level!r})"
             case ir.Store(address, value):
@@ -119,6 +119,11 @@ class _Printer:
             return f"{self.expr(address.base)}[{', '.join(map(self.expr, address.indices))}]"
         return f"*{self.expr(address)}"
 
+    def caching(self, caching: ir.Caching, policy: ir.Expr | None) -> str:
+        """What an access says of caches, as further arguments."""
+        said = [str(caching)] if str(caching) else []
+        return "".join(f", {word}" for word in [*said, *([f"policy={self.expr(policy)}"] if policy else [])])
+
     def expr(self, e: ir.Expr) -> str:
         match e:
             case ir.Const(value, type):
@@ -150,8 +155,8 @@ class _Printer:
                 return f"&{self.memory(e)}"
             case ir.Load(address, access=ir.Ordering() as ordering):
                 return f"atomic.load({self.expr(address)}{_named(ordering)})"
-            case ir.Load(address, access=ir.Caching() as caching):
-                return f"load({self.expr(address)}, {caching})"
+            case ir.Load(address, access=ir.Caching() as caching, policy=policy):
+                return f"load({self.expr(address)}{self.caching(caching, policy)})"
             case ir.Load(address):
                 return self.memory(address)
             case ir.Extent(array, axis):

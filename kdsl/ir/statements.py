@@ -18,12 +18,13 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A write to memory; one that is not plain has an ``access``."""
+    """A write to memory; one that is not plain has an ``access``, and may have a cache ``policy`` (a u64)."""
 
     address: Expr
     value: Expr
     span: Span
     access: Access | None = None
+    policy: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,9 @@ STORE_ORDERS = (ir.Order.RELAXED, ir.Order.RELEASE, ir.Order.SEQ_CST)
 # PTX ISA 9.0, 9.7.9.1: cache operators; and 9.7.9.15.
 LOAD_CACHES = ("ca", "cg", "cs", "lu", "cv", "nc")
 STORE_CACHES = ("wb", "cg", "cs", "wt")
-PREFETCH_LEVELS = ("L1", "L2")
+EVICTIONS = ("first", "last", "normal", "unchanged", "no_allocate")
+PREFETCH_SIZES = (64, 128, 256)
+PREFETCH_LEVELS = ("L1", "L2", "L2::evict_last", "L2::evict_normal")
 SHIFTS = (ir.BinaryOp.SHL, ir.BinaryOp.SHR)
 
 
@@ -317,8 +319,9 @@ def _is_access(access: ir.Access | None, orders: tuple[ir.Order, ...], caches: t
     match access:
         case ir.Ordering(order):
             return order in orders
-        case ir.Caching(cache, volatile):
-            return cache == "" if volatile else cache in caches
+        case ir.Caching(cache, volatile, evict, size):
+            known = cache in ("", *caches) and evict in ("", *EVICTIONS) and size in (0, *PREFETCH_SIZES)
+            return known and not (volatile and (cache or evict or size))
         case None:
             return True
 

@@ -26,7 +26,7 @@ Scope = Literal["block", "cluster", "gpu", "system"]
 
 @construct
 def add(array: Ptr[T] | Array[T, Any], index: Index, value: T, *, order: Order = "relaxed", scope: Scope = "gpu") -> T:
-    """``array[index] += value``."""
+    """``array[index] += value``. Of an f16x2, f32x4 and their like each element is added atomically by itself."""
 
 
 @construct

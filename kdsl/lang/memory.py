@@ -7,12 +7,14 @@ from __future__ import annotations
 from typing import Any, Literal, TypeVar, overload
 
 from kdsl.lang.construct import construct
-from kdsl.lang.types import Array, Ptr
+from kdsl.lang.types import Array, Ptr, u64
 
 T = TypeVar("T")
 Index = int | tuple[int, ...]
 LoadCache = Literal["ca", "cg", "cs", "lu", "cv", "nc"]
 StoreCache = Literal["wb", "cg", "cs", "wt"]
+Evict = Literal["first", "last", "normal", "unchanged", "no_allocate"]
+PrefetchSize = Literal[64, 128, 256]
 
 
 class shared:
@@ -69,15 +71,45 @@ def address_of(element: T) -> Ptr[T]:
 
 
 @overload
-def load(array: Ptr[T], index: int, *, cache: LoadCache | None = None, volatile: bool = False) -> T: ...
+def load(
+    array: Ptr[T],
+    index: int,
+    *,
+    cache: LoadCache | None = None,
+    volatile: bool = False,
+    evict: Evict | None = None,
+    l2_prefetch: PrefetchSize | None = None,
+    policy: u64 | None = None,
+) -> T: ...
 @overload
-def load(array: Array[Any, Any], index: Index, *, cache: LoadCache | None = None, volatile: bool = False) -> Any: ...
+def load(
+    array: Array[Any, Any],
+    index: Index,
+    *,
+    cache: LoadCache | None = None,
+    volatile: bool = False,
+    evict: Evict | None = None,
+    l2_prefetch: PrefetchSize | None = None,
+    policy: u64 | None = None,
+) -> Any: ...
 @construct
-def load(array: Any, index: Any, *, cache: LoadCache | None = None, volatile: bool = False) -> Any:
+def load(
+    array: Any,
+    index: Any,
+    *,
+    cache: LoadCache | None = None,
+    volatile: bool = False,
+    evict: Evict | None = None,
+    l2_prefetch: PrefetchSize | None = None,
+    policy: u64 | None = None,
+) -> Any:
     """``array[index]``, cached at all levels (``ca``), in L2 alone (``cg``), to be evicted first (``cs``), for the last
     time (``lu``), not at all (``cv``), or through the cache of what no thread writes meanwhile (``nc``).
 
-    ``volatile``: it is read each time, and other threads may write it. The options are constants.
+    ``volatile``: it is read each time, and other threads may write it. ``evict``: when L1 shall give the line up,
+    ``no_allocate`` for at once; not together with another ``cache`` than ``nc``. ``l2_prefetch``: bytes around it that
+    L2 shall fetch, too (256 from sm_80). ``policy``: what L2 shall do with the line, of `createpolicy_fractional` (from
+    sm_80). All but the policy are constants, and all of them hints that change no value.
     """
 
 
@@ -89,12 +121,22 @@ def store(
     *,
     cache: StoreCache | None = None,
     volatile: bool = False,
+    evict: Evict | None = None,
+    policy: u64 | None = None,
 ) -> None:
     """``array[index] = value``, written back (``wb``), cached in L2 alone (``cg``), to be evicted first (``cs``), or
-    written through (``wt``). ``volatile``: it is written each time. A statement of its own.
+    written through (``wt``). ``volatile``: it is written each time. ``evict`` and ``policy`` are those of `load`; not
+    together with ``cache``. A statement of its own.
     """
 
 
 @construct
-def prefetch(array: Ptr[T] | Array[T, Any], index: Index, *, level: Literal["L1", "L2"] = "L1") -> None:
-    """Bring the cache line of ``array[index]``, in global memory, to that level. A statement of its own."""
+def prefetch(
+    array: Ptr[T] | Array[T, Any],
+    index: Index,
+    *,
+    level: Literal["L1", "L2", "L2::evict_last", "L2::evict_normal"] = "L1",
+) -> None:
+    """Bring the cache line of ``array[index]``, in global memory, to that level, with that priority (from sm_80). A
+    statement of its own.
+    """

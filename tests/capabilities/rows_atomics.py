@@ -62,51 +62,51 @@ def operation(
 SUM = int(VALUES.sum())
 OR, XOR = int(np.bitwise_or.reduce(VALUES)), int(np.bitwise_xor.reduce(VALUES))
 OPERATIONS = [
-    operation("add", i32, 5, 5 + SUM, "atom.global.add.u32"),
-    operation("add", u32, 5, 5 + SUM, "atom.global.add.u32"),
-    operation("add", i64, 5, 5 + SUM, "atom.global.add.u64"),
-    operation("add", u64, 5, 5 + SUM, "atom.global.add.u64"),
-    operation("add", f32, 5, 5 + SUM, "atom.global.add.f32"),
-    operation("add", f64, 5, 5 + SUM, "atom.global.add.f64"),
-    operation("add", f16, 5, 5 + SUM, "atom.global.add.noftz.f16"),
-    operation("sub", i32, 5, 5 - SUM, "atom.global.add.u32"),
-    operation("sub", u32, 1000, 1000 - SUM, "atom.global.add.u32"),
-    operation("sub", i64, 5, 5 - SUM, "atom.global.add.u64"),
-    operation("sub", u64, 1000, 1000 - SUM, "atom.global.add.u64"),
-    operation("sub", f32, 5, 5 - SUM, "atom.global.add.f32"),
-    operation("sub", f64, 5, 5 - SUM, "atom.global.add.f64"),
-    operation("sub", f16, 5, 5 - SUM, "atom.global.add.noftz.f16"),
-    operation("min", i32, 50, 1, "atom.global.min.s32"),
-    operation("min", u32, 50, 1, "atom.global.min.u32"),
-    operation("min", i64, 50, 1, "atom.global.min.s64"),
-    operation("min", u64, 50, 1, "atom.global.min.u64"),
+    operation("add", i32, 5, 5 + SUM, "red.global.add.u32"),
+    operation("add", u32, 5, 5 + SUM, "red.global.add.u32"),
+    operation("add", i64, 5, 5 + SUM, "red.global.add.u64"),
+    operation("add", u64, 5, 5 + SUM, "red.global.add.u64"),
+    operation("add", f32, 5, 5 + SUM, "red.global.add.f32"),
+    operation("add", f64, 5, 5 + SUM, "red.global.add.f64"),
+    operation("add", f16, 5, 5 + SUM, "red.global.add.noftz.f16"),
+    operation("sub", i32, 5, 5 - SUM, "red.global.add.u32"),
+    operation("sub", u32, 1000, 1000 - SUM, "red.global.add.u32"),
+    operation("sub", i64, 5, 5 - SUM, "red.global.add.u64"),
+    operation("sub", u64, 1000, 1000 - SUM, "red.global.add.u64"),
+    operation("sub", f32, 5, 5 - SUM, "red.global.add.f32"),
+    operation("sub", f64, 5, 5 - SUM, "red.global.add.f64"),
+    operation("sub", f16, 5, 5 - SUM, "red.global.add.noftz.f16"),
+    operation("min", i32, 50, 1, "red.global.min.s32"),
+    operation("min", u32, 50, 1, "red.global.min.u32"),
+    operation("min", i64, 50, 1, "red.global.min.s64"),
+    operation("min", u64, 50, 1, "red.global.min.u64"),
     operation("min", f32, 50, 1, "atom.relaxed.gpu.global.cas.b32"),
     operation("min", f64, 50, 1, "atom.relaxed.gpu.global.cas.b64"),
-    operation("max", i32, 5, 32, "atom.global.max.s32"),
-    operation("max", u32, 5, 32, "atom.global.max.u32"),
-    operation("max", i64, 5, 32, "atom.global.max.s64"),
-    operation("max", u64, 5, 32, "atom.global.max.u64"),
+    operation("max", i32, 5, 32, "red.global.max.s32"),
+    operation("max", u32, 5, 32, "red.global.max.u32"),
+    operation("max", i64, 5, 32, "red.global.max.s64"),
+    operation("max", u64, 5, 32, "red.global.max.u64"),
     operation("max", f32, 5, 32, "atom.relaxed.gpu.global.cas.b32"),
     operation("max", f64, 5, 32, "atom.relaxed.gpu.global.cas.b64"),
-    operation("and_", i32, 64, 0, "atom.global.and.b32"),
-    operation("and_", u32, 64, 0, "atom.global.and.b32"),
-    operation("and_", i64, 64, 0, "atom.global.and.b64"),
-    operation("and_", u64, 64, 0, "atom.global.and.b64"),
-    operation("or_", i32, 64, 64 | OR, "atom.global.or.b32"),
-    operation("or_", u32, 64, 64 | OR, "atom.global.or.b32"),
-    operation("or_", i64, 64, 64 | OR, "atom.global.or.b64"),
-    operation("or_", u64, 64, 64 | OR, "atom.global.or.b64"),
-    operation("xor", i32, 64, 64 ^ XOR, "atom.global.xor.b32"),
-    operation("xor", u32, 64, 64 ^ XOR, "atom.global.xor.b32"),
-    operation("xor", i64, 64, 64 ^ XOR, "atom.global.xor.b64"),
-    operation("xor", u64, 64, 64 ^ XOR, "atom.global.xor.b64"),
+    operation("and_", i32, 64, 0, "red.global.and.b32"),
+    operation("and_", u32, 64, 0, "red.global.and.b32"),
+    operation("and_", i64, 64, 0, "red.global.and.b64"),
+    operation("and_", u64, 64, 0, "red.global.and.b64"),
+    operation("or_", i32, 64, 64 | OR, "red.global.or.b32"),
+    operation("or_", u32, 64, 64 | OR, "red.global.or.b32"),
+    operation("or_", i64, 64, 64 | OR, "red.global.or.b64"),
+    operation("or_", u64, 64, 64 | OR, "red.global.or.b64"),
+    operation("xor", i32, 64, 64 ^ XOR, "red.global.xor.b32"),
+    operation("xor", u32, 64, 64 ^ XOR, "red.global.xor.b32"),
+    operation("xor", i64, 64, 64 ^ XOR, "red.global.xor.b64"),
+    operation("xor", u64, 64, 64 ^ XOR, "red.global.xor.b64"),
 ]
 
 
 @row(
     "Atomics", "atomic.add of bf16", "one instruction from sm_90, compare-and-swap before",
     out=np.array([133], ml_dtypes.bfloat16), start=np.array([5], ml_dtypes.bfloat16),
-    instructions=("atom.global.add.noftz.bf16",), shown_on="sm_90", block=128,
+    instructions=("red.global.add.noftz.bf16",), shown_on="sm_90", block=128,
 )  # fmt: skip
 @kernel
 def add_bf16(out: Ptr[bf16]):
@@ -165,14 +165,14 @@ SWAPS = [compare_and_swap(T, 8 * np.dtype(DTYPES[T]).itemsize) for T in (i32, u3
 
 
 @row("Atomics", "atomic.inc of u32", "counts up to a bound, then from 0", out=np.array([2], np.uint32),
-     instructions=("atom.global.inc.u32",))  # fmt: skip
+     instructions=("red.global.inc.u32",))  # fmt: skip
 @kernel
 def increment(out: Ptr[u32]):
     atomic.inc(out, 0, 9)
 
 
 @row("Atomics", "atomic.dec of u32", "counts down to 0, then from a bound", out=np.array([8], np.uint32),
-     instructions=("atom.global.dec.u32",))  # fmt: skip
+     instructions=("red.global.dec.u32",))  # fmt: skip
 @kernel
 def decrement(out: Ptr[u32]):
     atomic.dec(out, 0, 9)
@@ -180,7 +180,7 @@ def decrement(out: Ptr[u32]):
 
 @row("Atomics", "atomics on shared memory", "of a shared array, by the threads of a block",
      out=np.array([SUM, 32, 0x3F, 32], np.int32),
-     instructions=("atom.shared.add.u32", "atom.shared.max.s32", "atom.shared.or.b32", "atom.relaxed.gpu.shared.cas.b32"),
+     instructions=("red.shared.add.u32", "red.shared.max.s32", "red.shared.or.b32", "atom.relaxed.gpu.shared.cas.b32"),
      )  # fmt: skip
 @kernel
 def on_shared(out: Ptr[i32]):
@@ -233,7 +233,8 @@ def ordered(kind: str, order: str, scope: str) -> Capability:
         ending = "add.u32" if kind == "add" else "cas.b32"
         # Why without? PTX's default is relaxed and gpu.
         plain = kind == "add" and (order, scope) == ("relaxed", "gpu")
-        instruction = f"atom.global.{ending}" if plain else f"atom.{semantics}.{strong}.global.{ending}"
+        verb = "red" if kind == "add" and order in ("relaxed", "release") else "atom"
+        instruction = f"{verb}.global.{ending}" if plain else f"{verb}.{semantics}.{strong}.global.{ending}"
     else:
         semantics = "release" if kind == "store" and order == "seq_cst" else semantics
         instruction = f"{'ld' if kind == 'load' else 'st'}.{semantics}.{strong}.global.b32"

@@ -91,7 +91,7 @@ def written_there(out: Ptr[i32]):
 
 
 @clusters("atomics on another block", "on its shared memory", out=np.tile([64, 0], 4).astype(np.int32),
-          instructions=("atom.shared::cluster.add.u32",))  # fmt: skip
+          instructions=("red.shared::cluster.add.u32",))  # fmt: skip
 @kernel
 def added_there(out: Ptr[i32]):
     s = shared.array(1, i32)

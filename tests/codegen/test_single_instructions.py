@@ -283,12 +283,12 @@ def conversions(f: Ptr[f32], d: Ptr[f64], h: Ptr[f16], b: Ptr[bf16], n: Ptr[i32]
 
 @kernel
 def atomics(x: Ptr[u32], f: Ptr[f32], d: Ptr[f64], n: Ptr[i32], h: Ptr[f16], a: u32):
-    atomic.add(x, 0, a)  # PTX: atom.global.add.u32
-    atomic.add(f, 0, 1.0)  # PTX: atom.global.add.f32
-    atomic.add(d, 0, 1.0)  # PTX: atom.global.add.f64
-    atomic.add(h, 0, 1.0)  # PTX: atom.global.add.noftz.f16
-    atomic.max(n, 0, 5)  # PTX: atom.global.max.s32
-    atomic.or_(x, 0, a)  # PTX: atom.global.or.b32
+    atomic.add(x, 0, a)  # PTX: red.global.add.u32
+    atomic.add(f, 0, 1.0)  # PTX: red.global.add.f32
+    atomic.add(d, 0, 1.0)  # PTX: red.global.add.f64
+    atomic.add(h, 0, 1.0)  # PTX: red.global.add.noftz.f16
+    atomic.max(n, 0, 5)  # PTX: red.global.max.s32
+    atomic.or_(x, 0, a)  # PTX: red.global.or.b32
     x[0] = atomic.exch(x, 0, a)  # PTX: atom.global.exch.b32
     x[0] = atomic.cas(x, 0, a, 7)  # PTX: atom.relaxed.gpu.global.cas.b32
     x[0] = atomic.inc(x, 0, a)  # PTX: atom.global.inc.u32

@@ -6,6 +6,7 @@ Made from the stubs' annotations without the frontend, so that the table of intr
 from __future__ import annotations
 
 import importlib
+import itertools
 import pkgutil
 import typing
 from collections.abc import Iterator
@@ -61,14 +62,14 @@ def _calls(intrinsic: Intrinsic) -> Iterator[Call]:
         hints = typing.get_type_hints(stub)
         result = hints.pop("return")
         constants = {name: typing.get_args(h) for name, h in hints.items() if typing.get_origin(h) is typing.Literal}
-        assert len(constants) <= 1
+        choices = list(itertools.product(*([(n, v) for v in values] for n, values in constants.items())))
         variable = next((h for h in hints.values() if isinstance(h, typing.TypeVar)), None)
         pointed = next((h.element for h in hints.values() if isinstance(h, t.PointerType)), None)
         variable = variable or (pointed if isinstance(pointed, typing.TypeVar) else None)
         for constraint in variable.__constraints__ if variable else (None,):
             bound = None if constraint is None else t.as_type(constraint)
             parameters = tuple((n, _bind(h, bound)) for n, h in hints.items() if n not in constants)
-            for chosen in [((n, v),) for n, values in constants.items() for v in values] or [()]:
+            for chosen in choices:
                 yield Call(intrinsic, bound, parameters, _bind(result, bound), chosen)
 
 

@@ -131,7 +131,7 @@ def test_atomics_on_another_blocks_memory(device: str) -> None:
     counts = np.zeros(256, np.uint32)
     histogram[8, 128](x, counts, len(x))
     assert counts.tolist() == np.bincount(x, minlength=256).tolist()
-    assert "atom.shared::cluster.add.u32" in instructions(histogram, "atom", "red")
+    assert "red.shared::cluster.add.u32" in instructions(histogram, "atom", "red")
 
 
 @kernel

@@ -33,7 +33,7 @@ from kdsl import (
     u64,
 )
 
-ACCESS = re.compile(r"^\t((?:atom|fence|(?:ld|st)\.(?:relaxed|acquire|release))[.\w]*)", re.MULTILINE)
+ACCESS = re.compile(r"^\t((?:atom|red|fence|(?:ld|st)\.(?:relaxed|acquire|release))[.\w]*)", re.MULTILINE)
 
 
 def accesses(compiled: kdsl.Kernel, arch: str) -> list[str]:
@@ -90,10 +90,10 @@ def small(h: Ptr[f16], b: Ptr[bf16], n: Ptr[i16]):
 def test_ptx_of_16_bits(arch: str) -> None:
     sums_bf16 = arch not in ("sm_75", "sm_80")
     assert accesses(small, arch) == [
-        "atom.global.add.noftz.f16",
+        "red.global.add.noftz.f16",
         "atom.acq_rel.cta.global.add.noftz.f16",
         *(() if sums_bf16 else ("ld.relaxed.gpu.global.b16",)),
-        "atom.release.gpu.global.add.noftz.bf16" if sums_bf16 else "atom.release.gpu.global.cas.b16",
+        "red.release.gpu.global.add.noftz.bf16" if sums_bf16 else "atom.release.gpu.global.cas.b16",
         "atom.relaxed.gpu.global.cas.b16",
         "fence.sc.sys",
         "atom.acquire.sys.global.cas.b16",
@@ -119,10 +119,10 @@ def plain(b: Ptr[u8], h: Ptr[u16], f: Ptr[f32], d: Ptr[f64]):
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
 def test_ptx_has_the_order_and_the_scope(arch: str) -> None:
     assert accesses(orders, arch) == [
-        "atom.global.add.u32",
-        "atom.relaxed.sys.global.add.u32",
+        "red.global.add.u32",
+        "red.relaxed.sys.global.add.u32",
         "atom.acquire.gpu.global.add.u32",
-        "atom.release.cta.global.add.u32",
+        "red.release.cta.global.add.u32",
         "atom.acq_rel.sys.global.add.u32",
         "fence.sc.gpu",
         "atom.acquire.gpu.global.add.u32",

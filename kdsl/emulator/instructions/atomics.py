@@ -23,9 +23,12 @@ from kdsl.emulator.decode import Scope
 from kdsl.emulator.fragment import Fragment
 from kdsl.emulator.memory import Array, LaneFault, Mixed, Storage
 from kdsl.emulator.operand_width import DTYPES
-from kdsl.emulator.syntax import BYTES, Instruction, Operand, Register, Sink
+from kdsl.emulator.syntax import BYTES, Instruction, Operand, Register, Sink, Vector
 
 QUALIFIERS = {"relaxed", "acquire", "release", "acq_rel", "cta", "cluster", "gpu", "sys", "noftz"}
+LANES = {"v2": 2, "v4": 4, "v8": 8}
+VECTORS = {"f32", "f16", "bf16", "f16x2", "bf16x2"}
+"""Types that several of are added at once; of v8 those of 16 bits."""
 SPACES = {"global": "global", "shared": "shared", "shared::cta": "shared", "shared::cluster": "shared::cluster"}
 
 Modify = Callable[[Storage, Array, int, list[Array], bool, bool], Array | None]
@@ -35,7 +38,7 @@ Modify = Callable[[Storage, Array, int, list[Array], bool, bool], Array | None]
 def decode(scope: Scope, instruction: Instruction) -> Step | None:
     if instruction.opcode[0] not in {"atom", "red"} or instruction.opcode[1:2] == ("async",):
         return None
-    space, operation, kind = "generic", "", ""
+    space, operation, kind, lanes = "generic", "", "", 1
     for word in instruction.opcode[1:]:
         if word in SPACES:
             space = SPACES[word]
@@ -43,6 +46,8 @@ def decode(scope: Scope, instruction: Instruction) -> Step | None:
             kind = word
         elif word in OPERATIONS:
             operation = word
+        elif word in LANES:
+            lanes = LANES[word]
         elif word not in QUALIFIERS:
             scope.fail(instruction, f"unknown qualifier .{word}")
     modify = OPERATIONS[operation](kind) if operation else None
@@ -53,6 +58,10 @@ def decode(scope: Scope, instruction: Instruction) -> Step | None:
     if len(operands) != wanted:
         scope.fail(instruction, f"expected {wanted} operands, found {len(operands)}")
     target: Operand = Sink() if instruction.opcode[0] == "red" else operands.pop(0)
+    if lanes > 1:
+        if operation != "add" or space == "shared" or kind not in VECTORS:
+            scope.fail(instruction, f"there is no {'.'.join(instruction.opcode)}")
+        return vector_step(scope, instruction, kind, modify, target, operands, lanes)
     return step(scope, instruction, space, kind, modify, target, operands)
 
 
@@ -81,6 +90,51 @@ def step(
             r[result] = old
 
     return Step(run, uses=(slot, *values), defines=(result,), spins=True)
+
+
+def vector_step(
+    scope: Scope,
+    instruction: Instruction,
+    kind: str,
+    modify: Modify,
+    target: Operand,
+    operands: list[Operand],
+    lanes: int,
+) -> Step:
+    """An operation on neighbouring elements, each of them atomic by itself; aligned to the whole."""
+    slot, offset = scope.address(instruction, operands[0])
+    given = operands[1].items if isinstance(operands[1], Vector) else ()
+    taken = target.items if isinstance(target, Vector) else (Sink(),) * lanes
+    if len(given) != lanes or len(taken) != lanes:
+        scope.fail(instruction, f"expected {lanes} registers in braces")
+    values = [scope.source(instruction, item, kind) for item in given]
+    results = [scope.destination(instruction, item, kind) for item in taken]
+    wanted = [isinstance(item, Register) and scope.mentions(item.name) > 1 for item in taken]
+    width = BYTES[kind]
+
+    def run(f: Fragment) -> None:
+        r = f.registers
+        address = r[slot]
+        if offset:
+            address = address + address.dtype.type(offset % (1 << 8 * address.itemsize))
+        check_whole(f, address, width * lanes)
+        inputs = [r[value] for value in values]
+        for lane in range(lanes):
+            place = address + address.dtype.type(width * lane)
+            old = perform(f, "generic", place, width, modify, [inputs[lane]], wanted[lane])
+            if old is not None:
+                r[results[lane]] = old
+
+    return Step(run, uses=(slot, *values), defines=tuple(results), spins=True)
+
+
+def check_whole(f: Fragment, address: Array, size: int) -> None:
+    """A fault where the whole vector is not in one allocation, or not aligned to its size."""
+    try:
+        find(f, "generic", address, size, True)
+    except Mixed:
+        for positions, lanes in each_window(f, address):
+            find(f, "generic", address[positions], size, True, lanes)
 
 
 def perform(

@@ -55,9 +55,33 @@ def decode(scope: Scope, instruction: Instruction) -> Step | None:
             return is_space(scope, instruction)
         case "prefetch" | "prefetchu" | "discard" | "applypriority":
             return Step(run=lambda f: None)
+        case "createpolicy":
+            return create_policy(scope, instruction)
         case "mapa" | "getctarank":
             return cluster_address(scope, instruction)
     return None
+
+
+PRIORITIES = {"L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged"}
+SECONDARY = {"L2::evict_first", "L2::evict_unchanged"}
+
+
+def create_policy(scope: Scope, instruction: Instruction) -> Step:
+    """A cache policy: bits that mean nothing here, as nothing is cached."""
+    words = instruction.opcode[1:]
+    primary, *secondary = words[1:-1] or ("",)
+    known = words[0] == "fractional" and words[-1] == "b64" and primary in PRIORITIES
+    if not known or len(secondary) > 1 or not SECONDARY.issuperset(secondary):
+        scope.fail(instruction, f"the emulator does not know the instruction {'.'.join(instruction.opcode)}")
+    if not 1 <= len(instruction.operands) <= 2:
+        scope.fail(instruction, f"expected 2 operands, found {len(instruction.operands)}")
+    uses = tuple(scope.source(instruction, o, "f32") for o in instruction.operands[1:])
+    result = scope.destination(instruction, instruction.operands[0], "b64")
+
+    def run(f: Fragment) -> None:
+        f.registers[result] = np.zeros(1, np.uint64)
+
+    return Step(run, uses=uses, defines=(result,))
 
 
 # mov

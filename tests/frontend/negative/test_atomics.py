@@ -86,15 +86,17 @@ def test_values():
 def test_element_types():
     @kernel
     def k(x: Ptr[f32], y: Ptr[i32], a: Array[f32, 2], v: Array[f32, 1]):
-        atomic.and_(x, 0, 1)  # error: atomic.and_() takes elements of i32, u32, i64, u64, and these are f32
-        atomic.or_(v, 0, 1)  # error: atomic.or_() takes elements of i32, u32, i64, u64, and these are f32
-        atomic.xor(a, (0, 0), 1)  # error: atomic.xor() takes elements of i32, u32, i64, u64, and these are f32
+        atomic.and_(x, 0, 1)  # error: atomic.and_() takes elements of i16, u16, i32, u32, i64, u64, and
+        #   these are f32
+        atomic.or_(v, 0, 1)  # error: atomic.or_() takes elements of i16, u16, i32, u32, i64, u64, and
+        #   these are f32
+        atomic.xor(a, (0, 0), 1)  # error: atomic.xor() takes elements of i16, u16, i32, u32, i64, u64, and
+        #   these are f32
         atomic.inc(y, 0, 1)  # error: atomic.inc() takes elements of u32, and these are i32
         atomic.dec(x, 0, 1)  # error: atomic.dec() takes elements of u32, and these are f32
-        atomic.add(shared.array(4, u8), 0, 1)  # error: atomic.add() takes elements of i32, u32, i64, u64, f16, bf16,
-        #   f32, f64, and these are u8
-        atomic.add(shared.array(4, i16), 0, 1)  # error: atomic.add() takes elements of i32, u32, i64, u64, f16, bf16,
-        #   f32, f64, and these are i16
+        atomic.add(shared.array(4, u8), 0, 1)  # error: atomic.add() takes elements of i16, u16, i32, u32, i64, u64,
+        #   f16, bf16, f32, f64, and these are u8
+        #   # hint: no GPU has atomics of 8 bits: make the elements u16 or u32
 
     check_errors(k)
 

@@ -48,8 +48,8 @@ def test_functions():
     def k(a: Ptr[f8e4m3], v: Ptr[f8e4m3x2], x: Ptr[f32], i: i32):
         x[0] = math.sqrt(a[0])  # error: math.sqrt() takes f32 or f64, and this is f8e4m3
         v[0] = fma(v[0], v[0], v[0])  # error: fma() does not take f8e4m3x2, which is only stored
-        atomic.add(a, 0, 1)  # error: atomic.add() takes elements of i32, u32, i64, u64, f16, bf16, f32, f64, and these
-        #   are f8e4m3
+        atomic.add(a, 0, 1)  # error: atomic.add() takes elements of i16, u16, i32, u32, i64, u64, f16, bf16, f32,
+        #   f64, and these are f8e4m3 # hint: no GPU has atomics of 8 bits: make the elements u16 or u32
         print(f"{a[0]}")  # error: print() does not take f8e4m3, which is only stored: convert it with f32(...)
         x[a[0]] = 1  # error: an index is an int, and this is f8e4m3
         y = asm("add.u16 {d}, {b}, {b};", b=a[0], out=u16)  # error: `b` is f8e4m3, and `add.u16` takes an int of 16

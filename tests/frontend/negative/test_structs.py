@@ -162,8 +162,8 @@ def test_variables():
 def test_memory():
     @kernel
     def k(a: Array[Plain, 1], v: Vec, out: Ptr[f32], n: i32):
-        atomic.add(a, 0, 1)  # error: atomic.add() takes elements of i32, u32, i64, u64, f16, bf16, f32, f64,
-        #   and these are Plain # hint: take a field's address: atomic.add(address_of(a[0].a), 0, ...)
+        atomic.add(a, 0, 1)  # error: atomic.add() takes elements of i16, u16, i32, u32, i64, u64, f16, bf16,
+        #   f32, f64, and these are Plain # hint: take a field's address: atomic.add(address_of(a[0].a), 0, ...)
         atomic.add(a[0].a, 0, 1)  # error: i32 cannot be indexed # hint: its address can: address_of(a[0].a)
         p = address_of(v)  # error: `v` is in a register, which has no address
         # hint: local.array(1, Vec) is a variable that has one
