@@ -15,7 +15,7 @@ from kdsl.backend import Backend, DeviceError
 from kdsl.compilation import Compilation, run_pipeline
 from kdsl.devices import DeviceChoiceError, Devices, InvalidChoice
 from kdsl.ir.options import Options
-from kdsl.lang.types import ConstexprType, GenericType, Type
+from kdsl.lang.types import ConstexprType, GenericType, TupleType, Type
 from kdsl.parameters import by_name, defaults_of, filling, from_signature, types_of
 from kdsl.runtime.calls import Call, call_of, guards_of
 from kdsl.runtime.errors import ArgumentError, ExtentError, LaunchConfigError
@@ -184,7 +184,8 @@ class Kernel(Generic[P]):
         """Whether every parameter has a type, and none is a constant. Other kernels are specialised on their
         arguments.
         """
-        return not any(type is None or isinstance(type, ConstexprType | GenericType) for _, type in self.parameters)
+        open_types = ConstexprType | GenericType | TupleType
+        return not any(type is None or isinstance(type, open_types) for _, type in self.parameters)
 
     @functools.cached_property
     def defaults(self) -> dict[str, tuple[int, Any]]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import FunctionType
+from functools import partial
+from types import FunctionType, MethodType
 from typing import Any, TypeVar, cast
 
 from kdsl.lang.generics import substituted, variables
-from kdsl.lang.types import I64, ArrayType, ConstexprType, GenericType, Type, as_type
+from kdsl.lang.types import I64, ArrayType, ConstexprType, GenericType, TupleType, Type, as_type
+from kdsl.runtime.callables import function_type
 from kdsl.runtime.errors import ArgumentTypeError
 from kdsl.runtime.generics import launched_variables, signed_variables
 from kdsl.runtime.inference import infer_type
@@ -75,8 +77,21 @@ def types_of(kernel: str, parameters: Parameters, given: Mapping[str, Any], *, w
     for name, type in parameters:
         known = type if not isinstance(type, GenericType) else substituted(type.template, generic)
         found = argument_type(kernel, name, known, given.get(name))
-        types.append(replace(found, index=I64) if wide and isinstance(found, ArrayType) else found)
+        types.append(_widened(found) if wide else found)
     return tuple(types)
+
+
+def _widened(type: Type) -> Type:
+    """The type with 64-bit extents of all arrays in it."""
+    match type:
+        case ArrayType():
+            return replace(type, index=I64)
+        case TupleType(elements):
+            return replace(type, elements=tuple(map(_widened, elements)))
+        case ConstexprType(held=held):
+            return replace(type, held=tuple(replace(h, type=_widened(h.type)) for h in held))
+        case _:
+            return type
 
 
 def argument_type(kernel: str, name: str, type: Type | None, value: Any) -> Type:
@@ -84,17 +99,33 @@ def argument_type(kernel: str, name: str, type: Type | None, value: Any) -> Type
     if type is None:
         return infer_type(kernel, name, value)
     if isinstance(type, ConstexprType) and type.value is None:
-        return type.bound(_constant(f"{kernel}: argument `{name}`", type, value))
+        return _bound(kernel, name, f"{kernel}: argument `{name}`", type, value)
+    if isinstance(type, TupleType):
+        check_tuple(kernel, name, type, value)
     return type
 
 
-def _constant(where: str, type: ConstexprType, value: Any) -> Any:
+def check_tuple(kernel: str, name: str, type: TupleType, value: Any) -> None:
+    """ArgumentTypeError for what is no tuple of that many elements, or of another class."""
+    count = len(type.elements)
+    if not isinstance(value, tuple) or len(value) != count or (type.python and not isinstance(value, type.python)):
+        got = f"a tuple of {len(value)}" if isinstance(value, tuple) else shown(value)
+        got = value.__class__.__name__ if isinstance(value, tuple) and type.python else got
+        fix = f"pass {type.python.__name__}(...)" if type.python else f"pass a tuple of {count}"
+        raise ArgumentTypeError(f"{kernel}: argument `{name}` takes {type}, got {got}; {fix}")
+    for i, (element, part) in enumerate(zip(type.elements, value, strict=True)):
+        if isinstance(element, TupleType):
+            field = f".{type.python._fields[i]}" if type.python else f"[{i}]"  # type: ignore[attr-defined]
+            check_tuple(kernel, f"{name}{field}", element, part)
+
+
+def _bound(kernel: str, name: str, where: str, type: ConstexprType, value: Any) -> ConstexprType:
     """What a parameter is compiled for: a number, or a function."""
     if type.element is not None:
-        return constant(where, type, value)
+        return type.bound(constant(where, type, value))
     if not callable(value):
         raise ArgumentTypeError(f"{where} takes a function, got {shown(value)}")
-    return value
+    return function_type(kernel, name, value, infer_type)
 
 
 def from_defaults(
@@ -168,9 +199,9 @@ def _listed(kernel: str, parameters: Parameters, listed: list[Any]) -> dict[str,
 
 def _said(kernel: str, name: str, annotated: Type | None, said: Any) -> Type:
     if isinstance(annotated, ConstexprType):
-        return annotated.bound(_constant(f"{kernel}: parameter `{name}`", annotated, said))
-    if annotated is None and isinstance(said, FunctionType):
-        return ConstexprType(None).bound(said)
+        return _bound(kernel, name, f"{kernel}: parameter `{name}`", annotated, said)
+    if annotated is None and isinstance(said, FunctionType | MethodType | partial):
+        return function_type(kernel, name, said, infer_type)
     type = as_type(said)
     if annotated is not None and type != annotated:
         raise TypeError(f"{kernel}: parameter {name!r} is annotated {annotated}; signature says {type}")

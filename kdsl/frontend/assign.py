@@ -84,7 +84,7 @@ def kept(frame: Frame, value: Value, node: ast.expr) -> Value:
             arms = [_kept_arm(frame, arm, node) for arm in (then, orelse)]
             return WeakChoice(ir.Read(local, boolean, frame.span(node)), arms[0], arms[1])
         case Tuple(parts):
-            return Tuple(tuple(kept(frame, p, node) for p in parts))
+            return Tuple(tuple(kept(frame, p, node) for p in parts), value.python)
         case _:
             return value
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import math
+from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
 
-from kdsl.frontend import collectives, reshape, struct_methods, structs, vectors
+from kdsl.frontend import collectives, named, reshape, struct_methods, structs, vectors
+from kdsl.frontend.callables import call_bound
 from kdsl.frontend.casts import cast_call, cast_type
 from kdsl.frontend.constructs import handler
 from kdsl.frontend.frame import BoundMethod, Frame, NestedFunction
@@ -18,6 +20,7 @@ from kdsl.frontend.structs import class_type, struct_type
 from kdsl.frontend.syntax import EXPRESSIONS
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, describe, type_of
 from kdsl.lang.intrinsic import Intrinsic
+from kdsl.lang.named import is_named_tuple
 from kdsl.lang.types import ArrayType, PointerType, VectorType
 
 UNSUPPORTED: dict[Any, str | None] = {
@@ -107,6 +110,8 @@ def _call_object(frame: Frame, callee: Any, node: ast.Call) -> Value:
         return cast_call(frame, type, node)
     if isinstance(callee, VectorType):
         return vectors.construct(frame, callee, node)
+    if is_named_tuple(callee):
+        return named.construct(frame, callee, node)
     struct = class_type(callee)
     if struct is not None:
         return structs.construct(frame, struct, node)
@@ -117,6 +122,8 @@ def _call_object(frame: Frame, callee: Any, node: ast.Call) -> Value:
         return frame.error(node.func, f"`{frame.text(node.func)}` is a function of the host", host)
     if isinstance(callee, GroupMethod):
         return collectives.call_method(frame, callee, node)
+    if isinstance(callee, partial | MethodType):
+        return call_bound(frame, callee, node)
     if isinstance(callee, NestedFunction) or (isinstance(callee, FunctionType) and not hasattr(callee, "__wrapped__")):
         return frame.session.call_function(frame, node, callee)
     if not frame.quiet:
@@ -164,19 +171,11 @@ def _refuse(frame: Frame, callee: Any, node: ast.Call) -> Value:
             f"`{name}` is a kernel, and a kernel cannot call one",
             "put what both need in a plain function, without @kernel",
         )
-    if kind == "partial":
-        return frame.error(
-            node.func,
-            f"`{name}` is a functools.partial object",
-            "write a def that calls the function with all its arguments",
-        )
     if isinstance(callee, type):
         hint = (
             "decorate it with @struct" if "__annotations__" in vars(callee) else "pass the values, or a tuple of them"
         )
         return frame.error(node.func, f"`{name}` is a class, and a kernel makes no objects", hint)
-    if isinstance(callee, MethodType):
-        return frame.error(node.func, f"`{name}` is a method, and a kernel has no objects", "write a plain function")
     if hasattr(callee, "__wrapped__"):
         return frame.error(
             node.func,

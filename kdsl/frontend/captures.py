@@ -150,7 +150,8 @@ def host_value(value: Any, span: Span) -> Value:
             return Runtime(constant(struct_type_of(value), value, span, type(value).__name__))
         case tuple():
             elements = tuple(host_value(e, span) for e in value)
-            return POISON if POISON in elements else Tuple(elements)
+            python = type(value) if hasattr(value, "_fields") else None
+            return POISON if POISON in elements else Tuple(elements, python)
         case _:
             return Static(value)
 

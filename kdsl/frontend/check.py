@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import TypeVar
@@ -13,12 +13,12 @@ from kdsl.frontend import convert
 from kdsl.frontend.annotations import kernel_parameters
 from kdsl.frontend.captures import Captured, Captures, host_value
 from kdsl.frontend.expressions import evaluate
-from kdsl.frontend.frame import Frame, Session
+from kdsl.frontend.frame import Frame, Session, part_name
 from kdsl.frontend.functions import Instance, build, call_function
 from kdsl.frontend.infer import infer
 from kdsl.frontend.names import RETURN, mangle, scope_of
 from kdsl.frontend.reporting import Reporter
-from kdsl.frontend.values import Runtime, Value, type_of
+from kdsl.frontend.values import Passed, Runtime, Value, type_of
 from kdsl.garbage import no_collection
 from kdsl.ir import nodes as ir
 from kdsl.lang.generics import matched, variables
@@ -32,6 +32,7 @@ from kdsl.lang.types import (
     Kind,
     PointerType,
     ScalarType,
+    TupleType,
     Type,
     VectorType,
 )
@@ -100,8 +101,16 @@ def _kernel(session: Session, request: KernelRequest) -> ir.Function:
     annotated = dict(kernel_parameters(function))
     frame.generic = kernel_variables(annotated, types)
     entry: dict[str, Value] = {}
+    passed: list[str] = []
+    session.parts = Frame(session, file, scope_of(_nothing()), function, function.__name__)
     for parameter, type in zip(scope.parameters, types, strict=True):
         frame.decided[parameter.arg] = parameter
+        if isinstance(type, TupleType) and _parts_may_be_passed(type):
+            passed += pass_parts(frame, parameter.arg, type)
+            _part_constant(frame, entry, parameter, type)
+            continue
+        if isinstance(type, ConstexprType) and type.value is not None:
+            passed += pass_held(frame, type)
         if isinstance(type, ConstexprType) and type.value is not None:
             _constant(frame, entry, parameter, type)
             continue
@@ -111,6 +120,7 @@ def _kernel(session: Session, request: KernelRequest) -> ir.Function:
         if type is None or not _may_be_passed(type):
             _refuse_parameter(frame, parameter, type)
             continue
+        passed.append(parameter.arg)
         frame.types[parameter.arg] = type
         if annotated.get(parameter.arg) is not None:
             frame.declared[parameter.arg] = type
@@ -119,8 +129,7 @@ def _kernel(session: Session, request: KernelRequest) -> ir.Function:
     name = mangle(function.__name__)
     try:
         infer(frame)
-        passed = tuple(p.arg for p in scope.parameters if p.arg in frame.types and p.arg not in entry)
-        return build(Instance(frame, passed, entry), name)
+        return build(Instance(frame, tuple(passed), entry), name)
     except RecursionError:
         raise CompileError.at(
             file.def_line(node),
@@ -160,6 +169,50 @@ def _constant(frame: Frame, entry: dict[str, Value], parameter: ast.arg, type: C
     kind = type_of(value)
     assert kind is not None
     frame.types[parameter.arg] = kind
+
+
+def _nothing() -> ast.Lambda:
+    """The source of a function without variables."""
+    return ast.Lambda(ast.arguments([], [], None, [], [], None, []), ast.Constant(None))
+
+
+def pass_parts(frame: Frame, name: str, type: Type) -> Iterator[str]:
+    """Make a parameter of each part of a tuple that is passed, or of what a function in it holds; their names."""
+    parts = frame.session.parts
+    assert parts is not None
+    if isinstance(type, ConstexprType):
+        yield from pass_held(frame, type)
+    elif isinstance(type, TupleType):
+        for i, element in enumerate(type.elements):
+            yield from pass_parts(frame, part_name(name, type, i), element)
+    else:
+        parts.types[name] = type
+        frame.captured[id(parts), name] = (parts, frame.local(name, type))
+        yield name
+
+
+def pass_held(frame: Frame, type: ConstexprType) -> Iterator[str]:
+    """Make a parameter of each value that a function holds; their names."""
+    for held in type.held:
+        frame.session.held[id(held.owner), held.place] = Passed(held.name, held.type)
+        yield from pass_parts(frame, held.name, held.type)
+
+
+def _part_constant(frame: Frame, entry: dict[str, Value], parameter: ast.arg, type: TupleType) -> None:
+    """Bind a tuple parameter to its parts; one that the kernel assigns to is a variable."""
+    value = Passed(parameter.arg, type)
+    if parameter.arg not in frame.scope.bindings:
+        frame.constants[parameter.arg] = value
+        return
+    entry[parameter.arg] = value
+    frame.types[parameter.arg] = type
+
+
+def _parts_may_be_passed(type: TupleType) -> bool:
+    return all(
+        _parts_may_be_passed(e) if isinstance(e, TupleType) else isinstance(e, ConstexprType) or _may_be_passed(e)
+        for e in type.elements
+    )
 
 
 def _may_be_passed(type: Type) -> bool:

@@ -18,8 +18,10 @@ from kdsl.frontend.syntax import COMPARISONS
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, StaticType, Tuple, Value, defaulted, type_of
 from kdsl.ir import nodes as ir
 from kdsl.lang.generics import is_a
-from kdsl.lang.types import Type, boolean
+from kdsl.lang.types import TupleType, Type, boolean
 from kdsl.source import Span
+
+CLASS = type
 
 
 def type_of_(frame: Frame, node: ast.Call) -> Value:
@@ -74,11 +76,19 @@ def is_instance(frame: Frame, value: Value, asked: Value, node: ast.expr, place:
             if isinstance(value, Static):
                 found |= _object_is_a(value.object, family.object)
             else:
-                found |= is_a(type, family.object)
+                is_tuple = isinstance(family.object, CLASS) and issubclass(family.object, tuple)
+                found |= (_is_tuple_of if is_tuple else is_a)(type, family.object)
         except TypeError:
             frame.error(place, f"`{frame.text(place)}` is no type of the kernel language", "such as f32, int or float")
             return None
     return found
+
+
+def _is_tuple_of(type: Type | None, family: Any) -> bool:
+    """Whether a tuple is of a NamedTuple's class, or a tuple at all."""
+    if not isinstance(type, TupleType):
+        return False
+    return family is tuple or (type.python is not None and issubclass(type.python, family))
 
 
 def _object_is_a(value: Any, family: Any) -> bool:

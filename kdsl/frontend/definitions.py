@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar, cast
 
 from kdsl.frontend.annotations import function_types, local_annotation
@@ -118,8 +118,12 @@ def _defaults(frame: Frame, callee: Callee, made: Definition, node: ast.Call) ->
             zip(names[len(names) - len(callee.__defaults__ or ()) :], callee.__defaults__ or (), strict=True)
         )
         values.update(callee.__kwdefaults__ or {})
-        frame.session.captures.watch(tuple(values.values()))
-        made.defaults.update({name: host_value(value, frame.span(node)) for name, value in values.items()})
+        held = frame.session.held
+        for name, value in values.items():
+            passed = held.get((id(callee), f"default {name}"))
+            if passed is None:
+                frame.session.captures.watch(value)
+            made.defaults[name] = passed or host_value(value, frame.span(node))
         return True
     pairs = [*zip(names[len(names) - len(a.defaults) :], a.defaults, strict=True)]
     pairs += [(p.arg, d) for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d is not None]
@@ -148,11 +152,16 @@ def _callable(frame: Frame, made: Definition, node: ast.Call) -> bool:
 
 
 def arguments(
-    frame: Frame, node: ast.Call, made: Definition, bound: tuple[tuple[Value, ast.expr], ...] = ()
+    frame: Frame,
+    node: ast.Call,
+    made: Definition,
+    bound: tuple[tuple[Value, ast.expr], ...] = (),
+    keywords: Mapping[str, tuple[Value, ast.expr]] = MappingProxyType({}),
 ) -> Arguments | None:
     """The value of each parameter, converted to its annotated type if it has one.
 
-    ``bound`` are the first parameters' values, where the call does not write them: the object of a method.
+    ``bound`` are the first parameters' values, where the call does not write them: the object of a method; ``keywords``
+    those that it may write by name alone.
     """
     a = made.scope.node.args
     names = [p.arg for p in made.scope.parameters]
@@ -165,16 +174,16 @@ def arguments(
         node,
         _called(frame, made, node),
         names[len(bound) :],
-        frozenset(made.defaults),
-        frozenset(p.arg for p in a.kwonlyargs),
+        frozenset(made.defaults) | keywords.keys(),
+        frozenset(p.arg for p in a.kwonlyargs) | _from_first(names, keywords),
         frozenset(p.arg for p in a.posonlyargs),
     )
     if found is None:
         return None
-    values = dict(zip(names, bound, strict=False))
+    values = {**keywords, **dict(zip(names, bound, strict=False))}
     values |= {name: (frame.value(place), place) for name, place in found.items()}
     for name in names:
-        values.setdefault(name, (made.defaults.get(name, POISON), node))
+        values.setdefault(name, (frame.respanned(made.defaults.get(name, POISON), node), node))
     if not bind_variables(frame, made, values, node):
         return None
     result: Arguments = {}
@@ -186,6 +195,12 @@ def arguments(
             value = _constant(frame, value, place, made.constants[name], what)
         result[name] = (value, place)
     return None if any(isinstance(v, Poison) for v, _ in result.values()) else result
+
+
+def _from_first(names: list[str], keywords: Mapping[str, object]) -> frozenset[str]:
+    """The parameters that a call can give by name alone, where others before them have been given by name."""
+    first = next((i for i, name in enumerate(names) if name in keywords), len(names))
+    return frozenset(names[first:])
 
 
 def bind_variables(frame: Frame, made: Definition, values: Arguments, node: ast.Call) -> bool:

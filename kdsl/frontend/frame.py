@@ -19,6 +19,7 @@ from kdsl.frontend.values import (
     POISON,
     AnyWeak,
     Lattice,
+    Passed,
     Poison,
     Runtime,
     Static,
@@ -37,7 +38,7 @@ from kdsl.lang.generics import substituted, variables
 from kdsl.lang.index import Registers
 from kdsl.lang.intrinsic import Intrinsic
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import ArrayType, PointerType, ScalarType, Space, TupleType, Type, VectorType
+from kdsl.lang.types import ArrayType, ConstexprType, PointerType, ScalarType, Space, TupleType, Type, VectorType
 from kdsl.lang.variables import CONSTANT_BYTES, Variable
 from kdsl.source import InternalError, SourceFile, Span
 
@@ -72,6 +73,10 @@ class Session:
     """Threads of the largest `groups.tile` so far."""
     copies: int = 0
     """Copies of unrolled bodies made so far."""
+    held: dict[tuple[int, str], Passed] = field(default_factory=dict)
+    """What the function objects that a kernel is passed hold, by the object's id and the place in it."""
+    parts: Frame | None = None
+    """Stands for the function whose variables are those that a kernel is passed in parts."""
     definitions: dict[Any, Any] = field(default_factory=dict)
     """What is known of each function that was called (see `kdsl.frontend.functions`)."""
     active: list[tuple[object, object]] = field(default_factory=list)
@@ -196,7 +201,7 @@ class Frame:
                 if None in parts:
                     return None
                 exprs = tuple(p for p in parts if p is not None)
-                return ir.TupleExpr(exprs, TupleType(tuple(e.type for e in exprs)), self.span(node))
+                return ir.TupleExpr(exprs, TupleType(tuple(e.type for e in exprs), value.python), self.span(node))
             case Static(object):
                 what = describe_object(object, self.text(node))
                 hint = f"write {self.text(node)}.x, .y or .z" if isinstance(object, Registers) else None
@@ -296,6 +301,9 @@ class Frame:
         if name in self.scope.declared:
             line = self.scope.declared[name].lineno
             return self.error(node, f"`{name}` is declared at line {line}, and has no value", "give it one there")
+        held = self.session.held.get((id(self.function), f"cell {name}"))
+        if held is not None and name in self.function.__code__.co_freevars:
+            return self.passed(held, node)
         try:
             value = self.session.captures.lookup(self.function, name)
         except NameError:
@@ -378,13 +386,36 @@ class Frame:
         hint = f"annotate a parameter with it, as in x: {name} or a: Ptr[{name}]"
         return self.error(node, f"no parameter of `{self.name}` says what the TypeVar `{name}` stands for", hint)
 
+    def passed(self, value: Passed, node: ast.expr) -> Value:
+        """What a kernel is passed in parts, in whichever function it is read."""
+        type = value.type
+        if isinstance(type, ConstexprType):
+            return Static(type.value)
+        if isinstance(type, TupleType):
+            parts = (self.passed(Passed(part_name(value.name, type, i), t), node) for i, t in enumerate(type.elements))
+            return Tuple(tuple(parts), type.python)
+        assert self.session.parts is not None
+        return self.read_captured(self.session.parts, value.name, node)
+
+    def pass_on(self, value: Passed) -> None:
+        """Make a parameter of each part of what a kernel is passed."""
+        parts, type = self.session.parts, value.type
+        assert parts is not None
+        if isinstance(type, TupleType):
+            for i, element in enumerate(type.elements):
+                self.pass_on(Passed(part_name(value.name, type, i), element))
+        elif not isinstance(type, ConstexprType) and (id(parts), value.name) not in self.captured:
+            self.captured[id(parts), value.name] = (parts, self.local(value.name, type))
+
     def respanned(self, value: Value, node: ast.expr) -> Value:
         """A constant, at the place where it is read."""
         match value:
             case Runtime(ir.Const(number, type)):
                 return Runtime(ir.Const(number, type, self.span(node)))
             case Tuple(elements):
-                return Tuple(tuple(self.respanned(e, node) for e in elements))
+                return Tuple(tuple(self.respanned(e, node) for e in elements), value.python)
+            case Passed():
+                return self.passed(value, node)
             case _:
                 return value
 
@@ -399,6 +430,11 @@ class Frame:
             yield self.pending
         finally:
             self.pending = outer
+
+
+def part_name(name: str, type: TupleType, index: int) -> str:
+    """What a part of a tuple parameter is called."""
+    return f"{name}[{index}]" if type.python is None else f"{name}.{type.python._fields[index]}"  # type: ignore[attr-defined]
 
 
 def is_repeatable(expr: ir.Expr) -> bool:
@@ -417,8 +453,8 @@ def unknown(type: Lattice, name: str, frame: Frame, node: ast.expr) -> Value:
     match type:
         case WeakType():
             return WeakUnknown(type)
-        case TupleType(elements):
-            return Tuple(tuple(unknown(e, name, frame, node) for e in elements))
+        case TupleType(elements, python):
+            return Tuple(tuple(unknown(e, name, frame, node) for e in elements), python)
         case _:
             return Runtime(ir.Read(ir.Local(name, type, 0), type, frame.span(node)))  # type: ignore[arg-type]
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 
+from kdsl.frontend.callables import held_by
 from kdsl.frontend.definitions import Arguments, Callee, Definition, arguments, definition
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.escapes import check_returned
@@ -55,13 +57,19 @@ DEEPEST = 16
 
 
 def call_function(
-    frame: Frame, node: ast.Call, callee: Callee, bound: tuple[tuple[Value, ast.expr], ...] = ()
+    frame: Frame,
+    node: ast.Call,
+    callee: Callee,
+    bound: tuple[tuple[Value, ast.expr], ...] = (),
+    keywords: Mapping[str, tuple[Value, ast.expr]] = MappingProxyType({}),
 ) -> Value:
-    """A call of a device function, typed by its arguments; ``bound`` stand before those that the call writes."""
+    """A call of a device function, typed by its arguments; ``bound`` stand before those that the call writes, and
+    ``keywords`` are for what it does not.
+    """
     made = definition(frame, callee, node)
     if made is None:
         return POISON
-    given = arguments(frame, node, made, bound)
+    given = arguments(frame, node, made, bound, keywords)
     if given is None:
         return POISON
     # What is the language's own stands, to the user, where it was called.
@@ -237,12 +245,17 @@ def build(instance: Instance, kernel_name: str | None = None) -> ir.Function:
     session = frame.session
     frame.quiet = False
     _make_locals(frame)
-    parameters = [frame.locals[name] for name in instance.parameters]
+    parameters = [_parameter(frame, name) for name in instance.parameters]
     for parameter in frame.scope.parameters:
         frame.bound |= frame.scope.bits[parameter.arg]
     with frame.block() as entry:
         for name, value in instance.entry.items():
             _assign_entry(frame, name, value)
+    if kernel_name is None and frame.outer is None and session.held:
+        # Before the body, which may call the function itself.
+        for passed in held_by(session, frame.function):
+            frame.pass_on(passed)
+        instance.captured = tuple((owner, name) for (_, name), (owner, _) in frame.captured.items())
     name = kernel_name or unique(mangle(frame.name.strip("<>")), session.taken)
     session.taken.add(name)
     instance.name = name
@@ -254,7 +267,8 @@ def build(instance: Instance, kernel_name: str | None = None) -> ir.Function:
     result = _result_type(frame, kernel_name is not None)
     instance.failed = session.reporter.count > reported
     instance.captured = tuple((owner, name) for (_, name), (owner, _) in frame.captured.items())
-    all_parameters = (*parameters, *(local for _, local in frame.captured.values()))
+    others = (local for _, local in frame.captured.values() if local not in parameters)
+    all_parameters = (*parameters, *others)
     whole = (*entry, *body)
     functions = {f.name: f for f in session.functions}
     instance.built = ir.Function(
@@ -275,6 +289,14 @@ def build(instance: Instance, kernel_name: str | None = None) -> ir.Function:
     return instance.built
 
 
+def _parameter(frame: Frame, name: str) -> ir.Local:
+    """The variable of a parameter, or of a part of one."""
+    if name in frame.locals:
+        return frame.locals[name]
+    _, local = frame.captured[id(frame.session.parts), name]
+    return local
+
+
 def _make_locals(frame: Frame) -> None:
     """A variable for each name that holds values of one type."""
     for name, type in frame.types.items():
@@ -289,6 +311,7 @@ def _assign_entry(frame: Frame, name: str, value: Value) -> None:
     place = next(p for p in frame.scope.parameters if p.arg == name)
     stand_in = ast.copy_location(ast.Name(name, ast.Load()), place)
     if local is not None:
+        value = frame.respanned(value, stand_in)
         expr = converted(frame, value, local.type, stand_in, f"`{name}`")
         if expr is not None:
             frame.emit(ir.Assign(local, expr, frame.span(place)))

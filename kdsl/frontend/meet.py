@@ -77,7 +77,7 @@ def converted(frame: Frame, value: Value, type: Type, node: ast.expr, what: str)
             return None
         case ((Weak() | WeakUnknown() | WeakChoice()), ScalarType()):
             return frame.literal(value, type, node)
-        case Tuple(elements), TupleType(types) if len(elements) == len(types):
+        case Tuple(elements), TupleType(types) if len(elements) == len(types) and _is_such_tuple(value.python, type):
             parts = [
                 converted(frame, e, t, _part(node, i), what)
                 for i, (e, t) in enumerate(zip(elements, types, strict=True))
@@ -89,6 +89,8 @@ def converted(frame: Frame, value: Value, type: Type, node: ast.expr, what: str)
     if expr is None or expr.type == type:
         return expr
     source = expr.type
+    if isinstance(source, TupleType) and isinstance(type, TupleType) and _is_such_tuple(source.python, type):
+        return _converted_tuple(frame, expr, source, type, node, what)
     if isinstance(source, ArrayType) and isinstance(type, ArrayType) and join_arrays(source, type) == type:
         nothing = (None,) * type.ndim
         return ir.View(expr, nothing, nothing, nothing, (True,) * type.ndim, type, expr.span)
@@ -104,6 +106,24 @@ def converted(frame: Frame, value: Value, type: Type, node: ast.expr, what: str)
         hint = f"take its components: {frame.text(node)}.x"
     frame.error(node, f"this is {describe(source)}, but {what} takes {describe(type)}", hint)
     return None
+
+
+def _is_such_tuple(python: object, type: TupleType) -> bool:
+    """Whether a tuple of this class (None: a plain one) is taken: a NamedTuple is a plain tuple too."""
+    return type.python in (None, python)
+
+
+def _converted_tuple(
+    frame: Frame, expr: ir.Expr, source: TupleType, type: TupleType, node: ast.expr, what: str
+) -> ir.Expr | None:
+    """A tuple that is known at run time, each element converted."""
+    if len(source.elements) != len(type.elements):
+        frame.error(node, f"this is {describe(source)}, but {what} takes {describe(type)}")
+        return None
+    first, again = frame.once(expr, "elements")
+    span = frame.span(node)
+    parts = [Runtime(ir.TupleElement(again if i else first, i, t, span)) for i, t in enumerate(source.elements)]
+    return converted(frame, Tuple(tuple(parts), type.python), type, node, what)
 
 
 def _makes_vector(source: Type, type: Type) -> bool:

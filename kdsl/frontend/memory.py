@@ -139,20 +139,25 @@ def _tuple_element(frame: Frame, base: Value, node: ast.Subscript) -> Value:
         )
     if not -len(types) <= index < len(types):
         return frame.error(node.slice, f"index {index} is out of range: the tuple has {_elements(len(types))}")
-    index %= len(types)
+    return element_of(frame, base, index % len(types), node, node.value)
+
+
+def element_of(frame: Frame, base: Value, index: int, node: ast.expr, place: ast.expr) -> Value:
+    """The element at ``index`` of a tuple, which stands at ``place``."""
     if isinstance(base, Tuple):
-        return _only(frame, base.elements, index, node)
+        return _only(frame, base.elements, index, node, place)
     assert isinstance(base, Runtime)
+    assert isinstance(base.type, TupleType)
     if isinstance(base.expr, ir.TupleExpr):
-        return _only(frame, tuple(Runtime(e) for e in base.expr.elements), index, node)
-    return Runtime(ir.TupleElement(base.expr, index, types[index], frame.span(node)))  # type: ignore[arg-type]
+        return _only(frame, tuple(Runtime(e) for e in base.expr.elements), index, node, place)
+    return Runtime(ir.TupleElement(base.expr, index, base.type.elements[index], frame.span(node)))
 
 
-def _only(frame: Frame, parts: tuple[Value, ...], index: int, node: ast.Subscript) -> Value:
+def _only(frame: Frame, parts: tuple[Value, ...], index: int, node: ast.expr, place: ast.expr) -> Value:
     """The element at ``index``, of a tuple that is built for it: what the others do still happens."""
     if not any(has_effects(part) for i, part in enumerate(parts) if i != index):
         return parts[index]
-    whole = frame.runtime(Tuple(parts), node.value)
+    whole = frame.runtime(Tuple(parts), place)
     return parts[index] if whole is None else _element(whole, index, frame.span(node))
 
 
@@ -280,6 +285,10 @@ def attribute(frame: Frame, node: ast.Attribute) -> Value:
     if isinstance(type, GroupType) and isinstance(owner, Runtime):
         return groups.attribute(frame, owner, type, node)
     name = frame.text(node.value)
+    if isinstance(type, TupleType) and type.python is not None:
+        from kdsl.frontend.named import attribute as field  # it stands above tuples, and only their fields need it
+
+        return field(frame, owner, type, node)
     if isinstance(type, PointerType) and node.attr == "dtype":
         return Static(type.element)
     if isinstance(type, PointerType):

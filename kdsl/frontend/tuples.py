@@ -59,7 +59,7 @@ def enumerate_(frame: Frame, node: ast.Call) -> Value:
     first = constant_int(start)
     if first is None:
         return frame.error(found["start"], "enumerate() of a tuple takes a constant start", "add it to the number")
-    return Tuple(tuple(Tuple((Weak(first + i), part)) for i, part in enumerate(parts)), whole.lazy)
+    return Tuple(tuple(Tuple((Weak(first + i), part)) for i, part in enumerate(parts)), lazy=whole.lazy)
 
 
 def _argument(frame: Frame, node: ast.expr, *, is_iterated: bool) -> Value:
@@ -97,7 +97,7 @@ def reversed_(frame: Frame, node: ast.Call) -> Value:
             return frame.error(node, "reversed() of what is no sequence in Python either", "reverse the range() in it")
         return replace(value, reverse=True)
     parts = _parts(frame, value, arguments[0], "reversed", "a tuple or range()")
-    return POISON if parts is None else Tuple(parts.elements[::-1], parts.lazy)
+    return POISON if parts is None else Tuple(parts.elements[::-1], lazy=parts.lazy)
 
 
 def zip_(frame: Frame, node: ast.Call) -> Value:
@@ -121,7 +121,7 @@ def zip_(frame: Frame, node: ast.Call) -> Value:
         lengths = [len(p) for p in parts]
         if len(set(lengths)) > 1:
             return frame.error(node, f"zip() of tuples with {' and '.join(map(str, lengths))} elements")
-    return Tuple(tuple(Tuple(row) for row in zip(*parts, strict=False)), any(p.lazy for p in whole))
+    return Tuple(tuple(Tuple(row) for row in zip(*parts, strict=False)), lazy=any(p.lazy for p in whole))
 
 
 def sum_(frame: Frame, node: ast.Call) -> Value:
@@ -211,4 +211,4 @@ def _parts(
             what = describe_object(value.object, frame.text(place))
         frame.error(place, f"{name}() takes {wanted}, and this is {what}", LOOPS[name])
         return None
-    return Tuple(parts, isinstance(value, Tuple) and value.lazy)
+    return Tuple(parts, lazy=isinstance(value, Tuple) and value.lazy)

@@ -75,10 +75,21 @@ class WeakChoice:
 
 @dataclass(frozen=True, slots=True)
 class Tuple:
-    """``lazy``: elements are parts of arrays, which a loop reads when their turn comes."""
+    """``python`` is the class of a NamedTuple. ``lazy``: elements are parts of arrays, which a loop reads when their
+    turn comes.
+    """
 
     elements: tuple[Value, ...]
+    python: type | None = None
     lazy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What a kernel is passed in parts, or what a function holds that it is passed. `Frame.passed` reads it."""
+
+    name: str
+    type: Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +121,7 @@ class Poison:
 
 POISON = Poison()
 AnyWeak = Weak | WeakUnknown | WeakChoice
-Value = Runtime | Weak | WeakUnknown | WeakChoice | Tuple | Static | Range | Poison
+Value = Runtime | Weak | WeakUnknown | WeakChoice | Tuple | Passed | Static | Range | Poison
 
 
 def weak_type(value: AnyWeak) -> WeakType:
@@ -143,7 +154,9 @@ def type_of(value: Value) -> Lattice | None:
         case Tuple(elements):
             types = [type_of(e) for e in elements]
             # Inference keeps literals apart inside of tuples, too.
-            return None if None in types else TupleType(tuple(types))  # type: ignore[arg-type]
+            return None if None in types else TupleType(tuple(types), value.python)  # type: ignore[arg-type]
+        case Passed(type=type):
+            return type
         case Static():
             return STATIC
         case _:
@@ -163,9 +176,9 @@ def join(a: Lattice, b: Lattice) -> Lattice | None:
             return a if weak_meets(b, a) else None
         case ArrayType(), ArrayType():
             return join_arrays(a, b)
-        case TupleType(), TupleType() if len(a.elements) == len(b.elements):
+        case TupleType(), TupleType() if len(a.elements) == len(b.elements) and a.python is b.python:
             joined = [join(x, y) for x, y in zip(a.elements, b.elements, strict=True)]
-            return None if None in joined else TupleType(tuple(joined))  # type: ignore[arg-type]
+            return None if None in joined else TupleType(tuple(joined), a.python)  # type: ignore[arg-type]
         case _:
             return None
 
@@ -195,8 +208,8 @@ def defaulted(type: Lattice) -> Lattice:
     match type:
         case WeakType():
             return type.default
-        case TupleType(elements):
-            return TupleType(tuple(defaulted(e) for e in elements))  # type: ignore[misc]
+        case TupleType(elements, python):
+            return TupleType(tuple(defaulted(e) for e in elements), python)  # type: ignore[misc]
         case _:
             return type
 

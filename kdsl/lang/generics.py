@@ -84,6 +84,8 @@ def is_a(type: Any, bound: Any) -> bool:
         return any(found)
     if bound in (object, Any):
         return True
+    if bound is tuple:
+        return isinstance(type, TupleType)
     if not isinstance(bound, Type) and bound in FAMILIES:
         return isinstance(type, ScalarType) and type.kind in FAMILIES[bound]
     if isinstance(bound, CLASS) and issubclass(bound, np.generic) and bound.__subclasses__():

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from types import FunctionType
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_args, get_origin, overload
 
 import numpy as np
 
@@ -193,11 +192,14 @@ class ArrayType:
 
 @dataclass(frozen=True)
 class TupleType:
-    """A tuple of any types; it lives in registers."""
+    """A tuple of any types; it lives in registers. ``python`` is the class of a NamedTuple, whose fields have names."""
 
     elements: tuple[Type, ...]
+    python: type | None = None
 
     def __str__(self) -> str:
+        if self.python is not None:
+            return self.python.__name__
         return f"tuple[{', '.join(map(str, self.elements))}]"
 
     __repr__ = __str__
@@ -243,40 +245,39 @@ class VoidType:
     __repr__ = __str__
 
 
-def _function_key(function: Any) -> object:
-    """The same for functions that do the same: a lambda that is made anew for each launch is compiled once.
+@dataclass(frozen=True)
+class Held:
+    """A value that a function captured, or a part of a tuple, which a launch passes though it is no parameter.
 
-    Ids stay good: a compiled kernel holds its function, and every object that it read of what the function captured.
+    ``name`` is what it is called (``f.factor``), ``source`` where it is in the arguments of a call, in Python;
+    ``owner`` is the object that holds it, ``place`` where in it: ``cell factor``, ``default by``, ``argument 0``.
     """
-    if not isinstance(function, FunctionType):
-        return id(function)
-    try:
-        captured = [cell.cell_contents for cell in function.__closure__ or ()]
-    except ValueError:  # a variable that is still unbound
-        return id(function)
-    held = [*captured, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    numbers = (bool, int, float)
-    keys = tuple((type(v), repr(v)) if type(v) in numbers else (type(v), id(v)) for v in held)
-    return function.__code__, id(function.__globals__), keys
+
+    name: str
+    source: str
+    type: Type
+    owner: Any = field(compare=False)
+    place: str
 
 
 @dataclass(frozen=True)
 class ConstexprType:
     """A parameter whose value is known while the kernel is compiled, and which a launch therefore does not pass.
 
-    ``element`` is None for a Python function. ``is_literal``: a Python int or float, which takes the type it meets.
-    ``value`` is None until a launch or a signature says it; ``key`` then tells 0.0 from -0.0, and NaN from nothing.
+    ``element`` is None for a Python function, whose captured values are ``held``. ``is_literal``: a Python int or
+    float, which takes the type it meets. ``value`` is None until a launch or a signature says it; ``key`` then tells
+    0.0 from -0.0, NaN from nothing, and is the same for functions that differ in what they hold alone.
     """
 
     element: ScalarType | None
     is_literal: bool = False
     value: Any = field(default=None, compare=False)
     key: object = None
+    held: tuple[Held, ...] = ()
 
     def bound(self, value: Any) -> ConstexprType:
-        """The type with a value."""
-        key = repr(value) if self.element is not None else _function_key(value)
-        return ConstexprType(self.element, self.is_literal, value, key)
+        """The type with the value of a number."""
+        return ConstexprType(self.element, self.is_literal, value, repr(value))
 
     def __str__(self) -> str:
         name = "Callable" if self.element is None else str(self.element)
@@ -425,6 +426,12 @@ def as_type(annotation: Any) -> Type:
         return annotation
     if annotation is None:
         return VOID
+    if get_origin(annotation) is tuple:
+        return TupleType(tuple(map(as_type, get_args(annotation))))
+    if isinstance(annotation, type) and issubclass(annotation, tuple) and hasattr(annotation, "_fields"):
+        from kdsl.lang.named import named_tuple_type  # it needs the types above
+
+        return named_tuple_type(annotation)
     if isinstance(annotation, type) and isinstance(made := vars(annotation).get(STRUCT_TYPE), StructType):
         return made
     python = {int: I32, float: F32, bool: boolean}

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import I32, I64, ArrayType, ConstexprType, GenericType, PointerType, ScalarType, Type
+from kdsl.lang.types import I32, I64, ArrayType, ConstexprType, GenericType, PointerType, ScalarType, TupleType, Type
+from kdsl.runtime.callables import Again, Count, Same, Value, facts_of
 from kdsl.runtime.inference import infer_type
 from kdsl.runtime.memory import DeviceArray
 
@@ -43,8 +44,16 @@ def call_of(parameters: Sequence[tuple[str, Type]]) -> Call:
 
 
 def _slots(name: str, source: str, type: Type) -> Iterator[Slot]:
-    if not isinstance(type, ConstexprType):
-        yield Slot(name, source, type)
+    match type:
+        case ConstexprType():
+            for held in type.held:
+                yield from _slots(held.name, held.source, held.type)
+        case TupleType(elements, python):
+            fields = None if python is None else python._fields  # type: ignore[attr-defined]
+            for i, element in enumerate(elements):
+                yield from _slots(f"{name}.{fields[i]}" if fields else f"{name}[{i}]", f"{source}[{i}]", element)
+        case _:
+            yield Slot(name, source, type)
 
 
 @dataclass(slots=True)
@@ -96,8 +105,29 @@ def _guard(guards: Guards, source: str, annotated: Type | None, type: Type, valu
             guards.can_hold &= not isinstance(value, np.void)  # whose class says nothing of its fields
         case ScalarType() if annotated is None or isinstance(annotated, GenericType):
             _guard_number(guards, source, type, value)
+        case TupleType(elements):
+            guards.tests.append(f"type({source}) is {guards.named(value.__class__)} and len({source}) == {len(value)}")
+            known = annotated.elements if isinstance(annotated, TupleType) else (None,) * len(elements)
+            for i, (said, element) in enumerate(zip(known, elements, strict=True)):
+                _guard(guards, f"{source}[{i}]", said, element, value[i])
+        case ConstexprType(element=None):
+            _guard_function(guards, source, value)
         case ConstexprType():
             _guard_constant(guards, source, value)
+
+
+def _guard_function(guards: Guards, source: str, function: Any) -> None:
+    """What `callables` says that a function depends on."""
+    for fact in facts_of("", source, function, infer_type):
+        match fact:
+            case Same(place, value):
+                guards.tests.append(f"{place} is {guards.named(value)}")
+            case Again(place, first):
+                guards.tests.append(f"{place} is {first}")
+            case Count(place, count):
+                guards.tests.append(f"len({place}) == {count}")
+            case Value(held, value):
+                _guard(guards, held.source, None, held.type, value)
 
 
 def _guard_number(guards: Guards, source: str, type: ScalarType, value: Any) -> None:

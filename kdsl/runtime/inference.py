@@ -10,7 +10,8 @@ import numpy as np
 from kdsl.lang.struct import is_struct, struct_type_of
 from kdsl.lang.struct_dtype import struct_of_dtype
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import F32, SCALARS, ArrayType, ConstexprType, ScalarType, Type, as_type, boolean
+from kdsl.lang.types import F32, SCALARS, ArrayType, ScalarType, TupleType, Type, as_type, boolean
+from kdsl.runtime.callables import function_type
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 from kdsl.runtime.interface import NotOnDeviceError, device_view
 from kdsl.runtime.memory import DeviceArray
@@ -41,8 +42,17 @@ def infer_type(kernel: str, name: str, value: Any) -> Type:
     if hasattr(value, "__index__"):
         return _integer(where, operator.index(value))
     if callable(value) and not isinstance(value, type) and not hasattr(value, "__cuda_array_interface__"):
-        return ConstexprType(None).bound(value)
+        return function_type(kernel, name, value, infer_type)
+    if isinstance(value, tuple):
+        return tuple_type(kernel, name, value)
     return _foreign(where, value)
+
+
+def tuple_type(kernel: str, name: str, value: tuple[Any, ...]) -> TupleType:
+    """The type of a tuple's elements; a NamedTuple keeps its class."""
+    python = type(value) if hasattr(value, "_fields") else None
+    names = [f"{name}.{field}" for field in value._fields] if python else [f"{name}[{i}]" for i in range(len(value))]  # type: ignore[attr-defined]
+    return TupleType(tuple(infer_type(kernel, n, v) for n, v in zip(names, value, strict=True)), python)
 
 
 def element_type(wanted: str, value: Any) -> ScalarType | StructType:

@@ -74,8 +74,8 @@ def test_what_cannot_be_called():
         math()  # error: `math` is a module, not a function that a kernel can call
         INSTANCE()  # error: `INSTANCE` is a Plain, not a function that a kernel can call
         Plain()  # error: `Plain` is a class, and a kernel makes no objects # hint: pass the values, or a tuple of them
-        PART()  # error: `PART` is a functools.partial object
-        #   # hint: write a def that calls the function with all its arguments
+        PART()  # error: `PART` wraps the function `sin`, no plain function
+        #   # hint: write a lambda
         ALIAS(x)  # error: `ALIAS` cannot be called in a kernel # hint: write a loop
         INSTANCE.method()  # error: `INSTANCE` (a Plain of the host) has no attributes in a kernel
 

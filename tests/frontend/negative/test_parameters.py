@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import typing
+from collections.abc import Callable
 
 import numpy as np
 
@@ -149,8 +150,8 @@ def test_unions():
 
 def test_tuples():
     @kernel
-    def k(p: tuple[f32, i32]):  # error: `p` is tuple[f32, i32], which a kernel cannot take
-        #   # hint: pass scalars, Ptr[T] or Array[T, ndim]
+    def k(p: tuple[f32, Callable[[], None]]):  # error: `p` is annotated `tuple[f32, Callable[[], None]]`, which is no
+        #   type of the kernel language
         pass
 
     check_errors(k)

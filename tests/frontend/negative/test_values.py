@@ -204,9 +204,6 @@ def test_objects():
         x[2] = Color.RED  # error: `Color.RED` (a Color of the host) is not a value that a kernel computes with
         x[3] = DATE  # error: `DATE` (a datetime64 of the host) is not a value that a kernel computes with
         INSTANCE.field = 1  # error: a kernel cannot set attributes # hint: store to an element: a[i] = value
-        INSTANCE.method()  # error: `INSTANCE.method` is a method, and a kernel has no objects
-        #   # hint: write a plain function
-        Plain.create(1)  # error: `Plain.create` is a method, and a kernel has no objects
         Plain.number = 3  # error: a kernel cannot set attributes
         x[4] = Plain()  # error: `Plain` is a class, and a kernel makes no objects
         #   # hint: pass the values, or a tuple of them
@@ -259,9 +256,9 @@ def test_special_registers_need_an_axis():
 def test_named_tuples():
     @kernel
     def k(x: Ptr[f32]):
-        x[0] = PAIR  # error: this is tuple[i32, i32], but `x` takes f32
+        x[0] = PAIR  # error: this is Pair, but `x` takes f32
         x[1] = PAIR[2]  # error: index 2 is out of range: the tuple has 2 elements
-        x[3] = PAIR.third  # error: `PAIR` is tuple[i32, i32], which has no attribute `third`
+        x[3] = PAIR.third  # error: `PAIR` is Pair, which has no field `third` # hint: it has first, second
 
     check_errors(k)
 
