@@ -97,7 +97,7 @@ def test_construction():
         g = Vec(1, 2, n)  # error: this is i32, but `next` of Vec takes Ptr[f32]
         h = Plain(1.0, f32x4(1), out[0])  # error: 1.0 is a float literal where i32 is needed
         i = Class(1)  # error: `Class` is a class, and a kernel makes no objects # hint: decorate it with @struct
-        j = Vec.made()  # error: `Vec.made` is a method, and a kernel has no objects # hint: write a plain function
+        j = Vec.made(n)  # error: made() takes 0 arguments, and this gives 1
 
     check_errors(k)
 
