@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
+from typing import Any
 
-from kdsl.backend import CheckError, DeviceError, MemoryFault
+import numpy as np
+
+from kdsl.backend import CheckError, DeviceAssertionError, DeviceError, MemoryFault
 
 STATE = "kdsl_check_state"
 TABLE = "kdsl_check_table"
@@ -23,19 +26,21 @@ TABLE = "kdsl_check_table"
 CLAIM_OFFSET = 8
 STATE_BYTES = 16
 
-# A check's number from 1 (0: none has failed), block x y z, thread x y z, nothing, and two values.
-_RECORD = struct.Struct("<7I4x2Q")
+# A check's number from 1 (0: none has failed), block x y z, thread x y z, nothing, and values.
+_RECORD = struct.Struct("<7I4x16Q")
 RECORD_BYTES = _RECORD.size
 BLOCK_OFFSET, THREAD_OFFSET, VALUES_OFFSET = 4, 16, 32
 
-_VALUES = {"s": "<q", "u": "<Q", "f": "<d"}
-"""How a value is read by its letter: signed, unsigned, an f64."""
+_VALUES = {"s": "<q", "u": "<Q", "f": "<d", "e": "<d", "h": "<d", "b": "<Q", "p": "<Q"}
+"""How a value is read by its letter: signed, unsigned, an f64; one that was an f32 or f16; a bool, an address."""
+_SHOWN: dict[str, Callable[[Any], Any]] = {"e": np.float32, "h": np.float16, "b": bool, "p": hex}
+"""What is shown of it: of an f32 no more digits than it has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
     """One check. ``text`` has a ``{}`` for each value, and ``values`` a letter; ``memory`` says that it is of an
-    access.
+    access, ``function`` that it is the assert of one.
     """
 
     file: str
@@ -43,6 +48,7 @@ class Site:
     memory: bool
     values: str
     text: str
+    function: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +76,21 @@ def has_checks(image: bytes) -> bool:
 
 def failure(record: bytes, table: Table, launched: Sequence[str]) -> DeviceError | None:
     """The exception for what a record says; None if it says nothing. ``launched`` are the kernels that it may be of."""
-    number, *places, first, second = _RECORD.unpack(record)
+    number, *rest = _RECORD.unpack(record)
+    places, raw = rest[:6], rest[6:]
     if not 0 < number <= len(table.sites):
         return None
     site = table.sites[number - 1]
     block, thread = (places[0], places[1], places[2]), (places[3], places[4], places[5])
     kernels = [name for name in table.kernels if name in launched] or table.kernels
     kernel = kernels[0] if len(kernels) == 1 else None
-    values = [_value(raw, letter) for raw, letter in zip((first, second), site.values, strict=False)]
-    kind = MemoryFault if site.memory else CheckError
+    values = [_value(word, letter) for word, letter in zip(raw, site.values, strict=False)]
+    kind = DeviceAssertionError if site.function else MemoryFault if site.memory else CheckError
+    text = site.text.format(*values)
+    text = f"assertion failed in {site.function}: {text}" if site.function else text
     named = f"kernel {kernel}" if kernel else f"one of the kernels {', '.join(kernels)}"
     return kind(
-        f"{site.file}:{site.line}: {named}: {site.text.format(*values)} (block {block}, thread {thread})",
+        f"{site.file}:{site.line}: {named}: {text} (block {block}, thread {thread})",
         kernel=kernel,
         file=site.file,
         line=site.line,
@@ -90,6 +99,7 @@ def failure(record: bytes, table: Table, launched: Sequence[str]) -> DeviceError
     )
 
 
-def _value(raw: int, letter: str) -> int | float:
-    found: int | float = struct.unpack(_VALUES[letter], struct.pack("<Q", raw))[0]
-    return found
+def _value(raw: int, letter: str) -> Any:
+    found = struct.unpack(_VALUES[letter], struct.pack("<Q", raw))[0]
+    with np.errstate(all="ignore"):
+        return _SHOWN.get(letter, lambda value: value)(found)

@@ -21,6 +21,7 @@ from kdsl.lang.types import F32, F64, ArrayType, Kind, ScalarType, Space
 from kdsl.source import Span
 
 _FAILED = "kdsl_check_failed"
+_CLAIMED, _TOLD = "kdsl_record_claimed", "kdsl_record_told"
 _BY_ZERO = {BinaryOp.FLOORDIV: "division", BinaryOp.MOD: "modulo"}
 _GLOBAL = pointer(Space.GLOBAL)
 _CLAIM = 'syncscope("device") monotonic'
@@ -60,10 +61,10 @@ def check_axis(
     if t.shape is not None and known is not None and known.within(Interval(0, t.shape[axis] - 1)):
         return
     size = extent(context, base, t, axis)
-    wide, most = _word(context, *index), _signed_word(context, size)
+    wide, most = word(context, *index), _signed_word(context, size)
     text = f"index {{}} is outside of axis {axis} of {_array_name(e.base)}, whose extent is {{}}"
     holds = context.builder.icmp_unsigned("<", wide, most)
-    _require(context, holds, _site(e.span, _letter(index[1]) + "s", text, memory=True), (wide, most))
+    _require(context, holds, _site(e.span, letter(index[1]) + "s", text, memory=True), (wide, most))
 
 
 def check_bound(
@@ -126,10 +127,9 @@ def check_divisor(context: Context, e: ir.Binary, n: llvm.Value, d: llvm.Value, 
     interval = divisor or Interval.of(e.type)
     if not interval.low <= 0 <= interval.high:
         return
-    letter = _letter(e.type)
-    site = _site(e.span, letter + letter, f"integer {_BY_ZERO[e.op]} by zero: {{}} {e.op.value} {{}}")
+    site = _site(e.span, 2 * letter(e.type), f"integer {_BY_ZERO[e.op]} by zero: {{}} {e.op.value} {{}}")
     holds = context.builder.icmp_unsigned("!=", d, constant(e.type, 0))
-    _require(context, holds, site, (_word(context, n, e.type), _word(context, d, e.type)))
+    _require(context, holds, site, (word(context, n, e.type), word(context, d, e.type)))
 
 
 def check_cast(context: Context, e: ir.Cast, value: llvm.Value, result: llvm.Value, known: Interval | None) -> None:
@@ -144,8 +144,8 @@ def check_cast(context: Context, e: ir.Cast, value: llvm.Value, result: llvm.Val
         return
     else:
         holds = _int_fits(context, value, source, e.type)
-    site = _site(e.span, _letter(source) + _letter(e.type), f"{{}} does not fit {e.type}, which makes it {{}}")
-    _require(context, holds, site, (_word(context, value, source), _word(context, result, e.type)))
+    site = _site(e.span, letter(source) + letter(e.type), f"{{}} does not fit {e.type}, which makes it {{}}")
+    _require(context, holds, site, (word(context, value, source), word(context, result, e.type)))
 
 
 def _int_fits(context: Context, value: llvm.Value, source: ScalarType, target: ScalarType) -> llvm.Value:
@@ -175,11 +175,12 @@ def _site(span: Span, values: str, text: str, *, memory: bool = False) -> Site:
     return Site(file, span.line, memory, values, text)
 
 
-def _letter(t: ScalarType) -> str:
+def letter(t: ScalarType) -> str:
+    """How a value is recorded: as a signed int, an unsigned one, or an f64."""
     return "f" if t.is_float else "s" if t.is_signed else "u"
 
 
-def _word(context: Context, value: llvm.Value, t: ScalarType) -> llvm.Value:
+def word(context: Context, value: llvm.Value, t: ScalarType) -> llvm.Value:
     """A scalar as 64 bits: an int extended, a float as an f64."""
     builder = context.builder
     if t.is_float:
@@ -209,51 +210,83 @@ def _failing(shared: ModuleContext) -> llvm.Function:
     known = shared.module.globals.get(_FAILED)
     if known is not None:
         return known
-    function = llvm.Function(shared.module, llvm.FunctionType(VOID, [I32, I64, I64]), _FAILED)
-    function.linkage = "internal"
-    for attribute in ("noinline", "cold", "nounwind"):
-        function.attributes.add(attribute)
-    state = _variable(shared, checks.STATE, bytes(checks.STATE_BYTES), 8)
-    blocks = {name: function.append_basic_block(name) for name in ("entry", "late", "first", "tell", "stop")}
-    builder = llvm.IRBuilder(blocks["entry"])
-    claim = builder.gep(state, [llvm.Constant(I64, checks.CLAIM_OFFSET)], source_etype=I8)
-    word = builder.cmpxchg(claim, llvm.Constant(I32, 0), llvm.Constant(I32, 1), _CLAIM, "monotonic")
-    builder.cbranch(builder.extract_value(word, 1), blocks["first"], blocks["late"])
-
-    # Why does a thread that failed later not trap? The trap would end the first one before its record is whole.
-    builder.position_at_end(blocks["late"])
-    builder.call(shared.declare("llvm.nvvm.exit", VOID, []), [])
-    builder.unreachable()
-
-    builder.position_at_end(blocks["first"])
-    address = builder.load(state, align=8, typ=I64)
+    function = _cold(shared, _FAILED, VOID, [I32, I64, I64])
+    builder = llvm.IRBuilder(function.append_basic_block("entry"))
+    address = builder.call(claim_record(shared), [])
     listens = builder.icmp_unsigned("!=", address, llvm.Constant(I64, 0))
-    builder.cbranch(listens, blocks["tell"], blocks["stop"])
-    builder.position_at_end(blocks["tell"])
-    _tell(shared, builder, builder.inttoptr(address, _GLOBAL), function.args)
-    builder.branch(blocks["stop"])
-    builder.position_at_end(blocks["stop"])
+    tell, stop = function.append_basic_block("tell"), function.append_basic_block("stop")
+    builder.cbranch(listens, tell, stop)
+    builder.position_at_end(tell)
+    record = builder.inttoptr(address, _GLOBAL)
+    number, first, second = function.args
+    for position, value in enumerate((first, second)):
+        place = builder.gep(record, [llvm.Constant(I64, checks.VALUES_OFFSET + 8 * position)], source_etype=I8)
+        builder.store(value, place, align=8)
+    builder.call(tell_record(shared), [address, number])
+    builder.unreachable()
+    builder.position_at_end(stop)
     builder.call(shared.declare("llvm.trap", VOID, []), [])
     builder.unreachable()
     return function
 
 
-def _tell(
-    shared: ModuleContext, builder: llvm.IRBuilder, record: llvm.Value, arguments: Sequence[llvm.Argument]
-) -> None:
+def claim_record(shared: ModuleContext) -> llvm.Function:
+    """The function of a thread that failed: the address of the record, 0 where nobody listens. Others that fail end."""
+    known = shared.module.globals.get(_CLAIMED)
+    if known is not None:
+        return known
+    function = _cold(shared, _CLAIMED, I64, [])
+    state = _variable(shared, checks.STATE, bytes(checks.STATE_BYTES), 8)
+    builder = llvm.IRBuilder(function.append_basic_block("entry"))
+    late, first = function.append_basic_block("late"), function.append_basic_block("first")
+    claim = builder.gep(state, [llvm.Constant(I64, checks.CLAIM_OFFSET)], source_etype=I8)
+    claimed = builder.cmpxchg(claim, llvm.Constant(I32, 0), llvm.Constant(I32, 1), _CLAIM, "monotonic")
+    builder.cbranch(builder.extract_value(claimed, 1), first, late)
+
+    # Why does a thread that failed later not trap? The trap would end the first one before its record is whole.
+    builder.position_at_end(late)
+    builder.call(shared.declare("llvm.nvvm.exit", VOID, []), [])
+    builder.unreachable()
+
+    builder.position_at_end(first)
+    builder.ret(builder.load(state, align=8, typ=I64))
+    return function
+
+
+def tell_record(shared: ModuleContext) -> llvm.Function:
+    """The function that completes a record with (its address, the check's number), and stops."""
+    known = shared.module.globals.get(_TOLD)
+    if known is not None:
+        return known
+    function = _cold(shared, _TOLD, VOID, [I64, I32])
+    builder = llvm.IRBuilder(function.append_basic_block("entry"))
+    address, number = function.args
+    _tell(shared, builder, builder.inttoptr(address, _GLOBAL), number)
+    builder.call(shared.declare("llvm.trap", VOID, []), [])
+    builder.unreachable()
+    return function
+
+
+def _cold(shared: ModuleContext, name: str, result: llvm.Type, parameters: Sequence[llvm.Type]) -> llvm.Function:
+    """A function of the module's own that is called where something has failed."""
+    function = llvm.Function(shared.module, llvm.FunctionType(result, parameters), name)
+    function.linkage = "internal"
+    for attribute in ("noinline", "cold", "nounwind"):
+        function.attributes.add(attribute)
+    return function
+
+
+def _tell(shared: ModuleContext, builder: llvm.IRBuilder, record: llvm.Value, number: llvm.Value) -> None:
     """Fill the record; the check's number last, since it says that all is there."""
 
     def write(value: llvm.Value, offset: int) -> None:
         place = builder.gep(record, [llvm.Constant(I64, offset)], source_etype=I8)
         builder.store(value, place, align=value.type.width // 8)
 
-    number, first, second = arguments
     for offset, register in ((checks.BLOCK_OFFSET, "ctaid"), (checks.THREAD_OFFSET, "tid")):
         for position, axis in enumerate("xyz"):
             read = shared.declare(f"llvm.nvvm.read.ptx.sreg.{register}.{axis}", I32, [])
             write(builder.call(read, []), offset + 4 * position)
-    write(first, checks.VALUES_OFFSET)
-    write(second, checks.VALUES_OFFSET + 8)
     fence = shared.declare("llvm.nvvm.membar.sys", VOID, [])
     builder.call(fence, [])
     write(number, 0)

@@ -8,11 +8,12 @@ from typing import assert_never
 from llvmlite import ir as llvm
 
 from kdsl.codegen import memory
+from kdsl.codegen.asserts import fail_assert
 from kdsl.codegen.atomics import atomic_store
 from kdsl.codegen.caching import cached_store, prefetch
 from kdsl.codegen.expressions import Expressions
 from kdsl.codegen.loops import reversed_range, trip_count, unroll_hint
-from kdsl.codegen.output import emit_assert, emit_print
+from kdsl.codegen.output import emit_print
 from kdsl.codegen.ranges import Interval
 from kdsl.codegen.types import constant, llvm_type
 from kdsl.ir import nodes as ir
@@ -200,5 +201,7 @@ class Statements(Expressions):
         failed, holds = self._block("failed"), self._block("holds")
         self.builder.cbranch(test, holds, failed)
         self.builder.position_at_end(failed)
-        emit_assert(self.context, s.message, s.span, self.function.source_name)
+        values = [(self.value(v), v.type) for v in s.values]
+        self.locate(s.span)
+        fail_assert(self.context, s, self.function.source_name, values)
         self.builder.position_at_end(holds)

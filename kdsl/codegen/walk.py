@@ -61,8 +61,10 @@ def expressions(statement: ir.Stmt) -> tuple[ir.Expr, ...]:
             return (statement.address, statement.value, *policy)
         case ir.Prefetch():
             return (statement.address,)
-        case ir.If() | ir.While() | ir.Assert():
+        case ir.If() | ir.While():
             return (statement.test,)
+        case ir.Assert():
+            return (statement.test, *statement.values)
         case ir.ForRange():
             return (statement.start, statement.stop, statement.step)
         case ir.Return():

@@ -137,7 +137,7 @@ def _check_extents(frame: Frame, a: ir.Expr, t: ArrayType, b: ir.Expr, source: A
         if x.type != y.type:
             continue  # one of an array too large for 31 bits, whose elements are checked one by one
         message = f"copy of arrays that differ in extent along axis {axis}"
-        frame.emit(ir.Assert(ir.Compare(ir.CompareOp.EQ, x, y, boolean, span), message, span))
+        frame.emit(ir.Assert(ir.Compare(ir.CompareOp.EQ, x, y, boolean, span), message, span, message))
 
 
 def _extent(array: ir.Expr, t: ArrayType, axis: int, span: Span) -> ir.Expr:

@@ -21,7 +21,7 @@ from kdsl.lang.types import F64, I32, I64, U32, U64, Kind, PointerType, ScalarTy
 
 SPECIFICATION = re.compile(
     r"(?P<align>[<>])?(?P<sign>[-+ ])?(?P<alternate>#)?(?P<zero>0)?"
-    r"(?P<width>\d{1,4})?(?:\.(?P<precision>\d{1,4}))?(?P<type>[a-zA-Z])?"
+    r"(?P<width>\d{1,4})?(?:\.(?P<precision>\d{1,4}))?(?P<type>[a-zA-Z%])?"
 )
 # Of the text that !r and !s make.
 TEXT = re.compile(r"[<>]?[1-9]\d{0,3}")
@@ -62,7 +62,7 @@ def print_(frame: Frame, node: ast.Call) -> Value:
             format.literal(separator)
         ok &= _print_value(frame, format, argument)
     format.literal(end)
-    ok = ok and _is_holdable(frame, format.text, node)
+    ok = ok and is_holdable(frame, format.text, node)
     if ok and not frame.quiet:
         frame.emit(ir.Print(format.text, tuple(format.arguments), frame.span(node)))
     return Static(None)
@@ -85,16 +85,21 @@ def _print_part(frame: Frame, format: Format, part: ast.expr) -> bool:
     if part.conversion == ord("a"):
         frame.error(part.value, "print() has no !a in a kernel")
         return False
-    specification = ""
-    if part.format_spec is not None:
-        text = constant_text(frame, part.format_spec)
-        if text is None:
-            return False
-        specification = text
+    spec = specification(frame, part)
+    if spec is None:
+        return False
     value = frame.value(part.value)
     if part.conversion in (ord("r"), ord("s")):
-        return _print_text(frame, format, value, specification, chr(part.conversion), part.value)
-    return _formatted(frame, format, value, specification, part.value, part.value)
+        return _print_text(frame, format, value, spec, chr(part.conversion), part.value)
+    return _formatted(frame, format, value, spec, part.value, part.value)
+
+
+def specification(frame: Frame, part: ast.FormattedValue) -> str | None:
+    """What stands behind the colon; None (reported) if it is not known while the kernel is compiled."""
+    if part.format_spec is None:
+        return ""
+    hint = "the width or precision is a number, or a name that is bound once to one"
+    return constant_text(frame, part.format_spec, "a format specification is constant in a kernel", hint)
 
 
 def _print_text(
@@ -182,7 +187,11 @@ def _runtime(frame: Frame, format: Format, expr: ir.Expr, specification: str, no
         frame.error(node, str(error), hint)
         return False
     format.text += conversion
-    format.arguments.append(expr if promoted is None else cast(expr, promoted, frame.span(node)))
+    argument = expr if promoted is None else cast(expr, promoted, frame.span(node))
+    if specification.endswith("%"):
+        hundred = ir.Const(100.0, F64, frame.span(node))
+        argument = ir.Binary(ir.BinaryOp.MUL, argument, hundred, F64, frame.span(node))
+    format.arguments.append(argument)
     return True
 
 
@@ -207,6 +216,8 @@ def _conversion(type: ScalarType | PointerType, specification: str) -> tuple[str
     found = SPECIFICATION.fullmatch(specification)
     if found is None or (type.kind is Kind.BOOL and not found["type"]):
         raise NoFormat(f"vprintf has no format `{specification}` for {type}")
+    if found["type"] == "%":
+        return _percent(found), F64
     if type.is_float or (found["type"] or "") in FLOAT_TYPES:
         return _float(found, type), F64
     return _integer(found, I32 if type.kind is Kind.BOOL else type)
@@ -214,9 +225,22 @@ def _conversion(type: ScalarType | PointerType, specification: str) -> tuple[str
 
 def _flags(found: re.Match[str]) -> str:
     """Flags and width as vprintf writes them; it aligns to the right by itself."""
+    if found["align"] and found["zero"]:
+        # Python then fills with zeros behind a number, or before its sign.
+        raise NoFormat(f"vprintf has no format `{found[0]}`", f"write {found[0].replace(found['align'], '', 1)}")
     left = found["align"] == "<"
     flags = ("-" if left else "") + (found["sign"] or "").strip("-") + (found["alternate"] or "")
     return f"{flags}{'' if left else found['zero'] or ''}{found['width'] or ''}"
+
+
+def _percent(found: re.Match[str]) -> str:
+    """``.1%``, of a number that is multiplied by 100 before: its sign takes one of the places."""
+    width = found["width"]
+    if width and (found["align"] == "<" or int(width) < 2):
+        raise NoFormat(f"vprintf has no format `{found[0]}`", "write it without `<`")
+    places = f"{int(width) - 1}" if width else ""
+    flags = _flags(found).removesuffix(width or "")
+    return f"%{flags}{places}.{found['precision'] or 6}f%%"
 
 
 def _float(found: re.Match[str], type: ScalarType) -> str:
@@ -226,6 +250,9 @@ def _float(found: re.Match[str], type: ScalarType) -> str:
     if not kind and precision is not None:
         # Python's general format, which prints 1.0 where %g prints 1.
         raise NoFormat(f"`{found[0]}` is no format of vprintf's", f"write .{precision}g or .{precision}f")
+    if not kind and found[0]:
+        # The same: as many digits as the number needs.
+        raise NoFormat(f"`{found[0]}` is no format of vprintf's for {type}", f"write {found[0]}f or {found[0]}g")
     return f"%{_flags(found)}{'.' + precision if precision is not None else ''}{kind or 'f'}"
 
 
@@ -243,18 +270,40 @@ def _integer(found: re.Match[str], type: ScalarType) -> tuple[str, ScalarType]:
         raise NoFormat(message, f"cast it: {U64 if wide else U32}({{text}})")
     passed = (I64 if wide else I32) if type.is_signed else (U64 if wide else U32)
     letter = "u" if is_plain and not type.is_signed else kind
+    if found["sign"] in ("+", " ") and not type.is_signed:
+        # vprintf shows no sign of what has none.
+        if found["width"] or kind not in ("d",):
+            raise NoFormat(f"vprintf has no format `{found[0]}` for {type}", "write the sign before the braces: +{{x}}")
+        return f"{found['sign']}%{'ll' if wide else ''}u", passed
+    if found["alternate"]:
+        return _prefixed(found, kind, "ll" if wide else ""), passed
     return f"%{_flags(found)}{'ll' if wide else ''}{letter}", passed
 
 
-def constant_text(frame: Frame, node: ast.expr) -> str | None:
+def _prefixed(found: re.Match[str], kind: str, length: str) -> str:
+    """``#x``, whose prefix vprintf leaves out of 0 and Python does not: written before a number without it."""
+    width = int(found["width"] or 0)
+    if not width:
+        return f"0{kind}%{length}{kind}"
+    if found["zero"]:
+        return f"0{kind}%0{max(width - 2, 1)}{length}{kind}"
+    raise NoFormat(f"vprintf has no format `{found[0]}`", f"write #0{width}{kind}, or #{kind} without a width")
+
+
+def constant_text(
+    frame: Frame,
+    node: ast.expr,
+    refusal: str = "this text is constant: it may hold no values of the device",
+    hint: str = "print() shows values",
+) -> str | None:
     """A string that is known while the kernel is compiled; None (reported) if it is not."""
     if isinstance(node, ast.JoinedStr):
-        parts = [_constant_part(frame, part) for part in node.values]
+        parts = [_constant_part(frame, part, refusal, hint) for part in node.values]
         return None if None in parts else "".join(p for p in parts if p is not None)
     value = frame.value(node)
     match value:
         case Static(str() as text):
-            return text if _is_holdable(frame, text, node) else None
+            return text if is_holdable(frame, text, node) else None
         case Weak() | Runtime(ir.Const()):
             made = Format()
             return made.text.replace("%%", "%") if _constant(frame, made, value, "", node) else None
@@ -263,17 +312,29 @@ def constant_text(frame: Frame, node: ast.expr) -> str | None:
         case Static(object):
             frame.error(node, f"{describe_object(object, frame.text(node))} is no text", "write a string")
             return None
-    frame.error(node, "this text is constant: it may hold no values of the device", "print() shows values")
+    frame.error(node, refusal, hint)
     return None
 
 
-def _is_holdable(frame: Frame, text: str, node: ast.expr) -> bool:
+def _constant_part(frame: Frame, part: ast.expr, refusal: str, hint: str) -> str | None:
+    """A part of an f-string, formatted as Python does."""
+    if not isinstance(part, ast.FormattedValue):
+        return constant_text(frame, part, refusal, hint)
+    text = constant_text(frame, part.value, refusal, hint)
+    spec = specification(frame, part)
+    if text is None or spec is None:
+        return None
+    value = frame.value(part.value)
+    shown = Static(repr(text) if isinstance(value, Static) else text) if part.conversion == ord("r") else value
+    made = Format()
+    if part.conversion == ord("s"):
+        shown = Static(text)
+    return made.text.replace("%%", "%") if _constant(frame, made, shown, spec, part.value) else None
+
+
+def is_holdable(frame: Frame, text: str, node: ast.expr) -> bool:
     """Whether the device can hold a text: it ends at the first NUL there, and is UTF-8."""
     if "\0" in text or any("\ud800" <= c <= "\udfff" for c in text):
         frame.error(node, "a text holds no NUL and no lone surrogate", "leave it out")
         return False
     return True
-
-
-def _constant_part(frame: Frame, part: ast.expr) -> str | None:
-    return constant_text(frame, part.value if isinstance(part, ast.FormattedValue) else part)

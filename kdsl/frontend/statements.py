@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from kdsl.frontend.assert_messages import Message, message
 from kdsl.frontend.assign import assign, augmented_assign, store
 from kdsl.frontend.frame import ALL, Frame
 from kdsl.frontend.logic import Test, test
@@ -11,7 +12,6 @@ from kdsl.frontend.loops import for_, while_
 from kdsl.frontend.match import match_
 from kdsl.frontend.meet import converted
 from kdsl.frontend.names import RETURN, stored_names
-from kdsl.frontend.printing import constant_text
 from kdsl.frontend.syntax import LONGEST_CHAIN, RETURNED_VALUE, refuse
 from kdsl.frontend.values import Lattice, Poison, Runtime, Static, Tuple, Value, WeakChoice
 from kdsl.ir import nodes as ir
@@ -194,17 +194,18 @@ def _return_value(frame: Frame, node: ast.Return, place: ast.expr, type: Lattice
 
 def _assert(frame: Frame, node: ast.Assert) -> None:
     asked = test(frame, node.test)
-    message = f"assertion failed: {frame.text(node.test)}"
-    if node.msg is not None:
-        text = constant_text(frame, node.msg)
-        if text is None:
-            return
-        message = text
-    if not frame.session.options.asserts:
+    made: Message | None = Message()
+    if made is not None and node.msg is None:
+        made.literal(f"assertion failed: {frame.text(node.test)}")
+    elif node.msg is not None:
+        frame.bound = asked.when_false
+        made = message(frame, node.msg)
+        frame.bound = asked.when_true & asked.when_false
+    if made is None or not frame.session.options.asserts:
         return
     frame.bound = asked.when_true
     if asked.expr is not None:
-        frame.emit(ir.Assert(asked.expr, message, frame.span(node)))
+        frame.emit(ir.Assert(asked.expr, made.text, frame.span(node), made.template, tuple(made.values)))
 
 
 def _define(frame: Frame, node: ast.FunctionDef) -> None:

@@ -177,7 +177,7 @@ def _length(start: ir.Expr | None, stop: ir.Expr | None, step: int | None, size:
 def _difference(a: ir.Expr | None, b: ir.Expr | None) -> int | None:
     """How much greater ``a`` is than ``b`` (None: 0), if that is known."""
     (x, m), (y, n) = _split(a), _split(b)
-    return m - n if _same(x, y) else None
+    return m - n if same(x, y) else None
 
 
 def _split(e: ir.Expr | None) -> tuple[ir.Expr | None, int]:
@@ -200,7 +200,7 @@ def _split(e: ir.Expr | None) -> tuple[ir.Expr | None, int]:
             return e, 0
 
 
-def _same(a: ir.Expr | None, b: ir.Expr | None) -> bool:
+def same(a: ir.Expr | None, b: ir.Expr | None) -> bool:
     """Whether two expressions, wherever they stand, are the same computation on the same variables."""
     match a, b:
         case None, None:
@@ -210,9 +210,9 @@ def _same(a: ir.Expr | None, b: ir.Expr | None) -> bool:
         case ir.Const(x), ir.Const(y):
             return a.type == b.type and x == y
         case ir.Binary(op, left, right), ir.Binary(other, left2, right2):
-            return op is other and _same(left, left2) and _same(right, right2)
+            return op is other and same(left, left2) and same(right, right2)
         case ir.Cast(x), ir.Cast(y):
-            return a.type == b.type and _same(x, y)
+            return a.type == b.type and same(x, y)
         case ir.IntrinsicCall(), ir.IntrinsicCall():
             return a.intrinsic is b.intrinsic and a.intrinsic.register
         case _:

@@ -144,6 +144,7 @@ NOT_CHILDREN = frozenset(
         "constants",
         "format",
         "message",
+        "template",
     }
     | {"value_type", "kept", "repeat", "index", "axis", "uid", "name"}
     | {"template", "names", "variable", "volatile", "memory", "early", "common"}

@@ -100,8 +100,8 @@ class _Printer:
                 yield "return" if value is None else f"return {self.expr(value)}"
             case ir.Print(format, arguments):
                 yield f"print({', '.join([repr(format), *map(self.expr, arguments)])})"
-            case ir.Assert(test, message):
-                yield f"assert {self.expr(test)}, {message!r}"
+            case ir.Assert(test, message, values=values):
+                yield f"assert {self.expr(test)}, {', '.join([repr(message), *map(self.expr, values)])}"
             case _:
                 assert_never(s)
 

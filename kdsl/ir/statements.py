@@ -119,9 +119,13 @@ class Print:
 
 @dataclass(frozen=True, slots=True)
 class Assert:
+    """``message`` is for the device. ``template`` is the host's, for ``str.format`` with the ``values``."""
+
     test: Expr
     message: str
     span: Span
+    template: str
+    values: tuple[Expr, ...] = ()
 
 
 Stmt = (

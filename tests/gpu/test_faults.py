@@ -108,6 +108,10 @@ def divided(a: Array[i32, 1], d: i32):
 @kernel(debug=True)
 def converted(a: Array[i32, 1], d: i32):
     a[thread_idx.x] = i8(d)
+@kernel
+def asserted(a: Array[i32, 1], d: i32):
+    assert d < 10, f"{d=:>5} {0.5 * d:.2e} {len(a)}"
+    a[thread_idx.x] = d
 ''')
 from kdsl.files import load_file
 checked = load_file(file)
@@ -130,6 +134,7 @@ for use in (kdsl.synchronize, kdsl.synchronize):
         ("indexed", 1, "MemoryFault", 4, r"index (32|33|34) is outside of axis 0 of `a`, whose extent is 32"),
         ("divided", 0, "CheckError", 7, r"integer division by zero: 7 // 0"),
         ("converted", 300, "CheckError", 10, r"300 does not fit i8, which makes it 44"),
+        ("asserted", 300, "DeviceAssertionError", 13, r"assertion failed in asserted: d=  300 1\.50e\+02 32"),
     ],
 )
 def test_failed_checks(tmp_path: Path, kernel: str, argument: int, kind: str, line: int, text: str) -> None:
@@ -137,7 +142,7 @@ def test_failed_checks(tmp_path: Path, kernel: str, argument: int, kind: str, li
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     total, first, second = done.stdout.splitlines()
-    assert float(total) == {"indexed": 8, "divided": 56, "converted": 8}[kernel]
+    assert float(total) == {"indexed": 8, "divided": 56, "converted": 8, "asserted": 8}[kernel]
     said = rf"checked\.py:{line}: kernel {kernel}: {text} \(block \([01], 0, 0\), thread \(\d+, 0, 0\)\)"
     assert re.fullmatch(rf"{kind} {kernel} {line} {said}\. The GPU cannot be used any more in this process", first)
     assert re.fullmatch(rf"DeviceError None None the GPU cannot be used any more in this process, since {said}", second)

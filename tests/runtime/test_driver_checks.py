@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kdsl.backend import CheckError, DeviceError, Launch, MemoryFault
-from kdsl.checks import STATE, TABLE, Site, Table
+from kdsl.checks import RECORD_BYTES, STATE, TABLE, Site, Table
 from kdsl.runtime.driver import CudaDriver
 
 IMAGE = b".version 7.8\n.visible .global .align 8 .b8 kdsl_check_state[16];\n"
@@ -35,7 +35,7 @@ def fails(fake: Any, number: int, values: bytes) -> Any:
     def run(parameters: bytes) -> None:
         (address,) = struct.unpack_from("<Q", state)
         record = struct.pack("<7I4x", number, 1, 2, 3, 5, 6, 7) + values
-        fake.memory[address][:] = record
+        fake.memory[address][:] = record.ljust(RECORD_BYTES, b"\0")
         fake.fault = TRAPPED
 
     return run
@@ -56,7 +56,7 @@ def test_what_loading_asks(gpu: CudaDriver, fake_driver: Any) -> None:
     ]
     ((host, mapped),) = fake_driver.mapped.items()
     assert struct.unpack_from("<Q", fake_driver.memory[fake_driver.globals[STATE]]) == (mapped,) != (host,)
-    assert fake_driver.memory[mapped] == bytes(48)
+    assert fake_driver.memory[mapped] == bytes(RECORD_BYTES)
 
 
 def test_loading_others_asks_nothing_more(gpu: CudaDriver, fake_driver: Any) -> None:

@@ -84,7 +84,6 @@ def test_formats_of_ints():
     def k(n: i32):
         print(f"{n:b}")  # error: vprintf has no format `b` for i32
         print(f"{n:c}")  # error: vprintf has no format `c` for i32
-        print(f"{n:%}")  # error: vprintf has no format `%` for i32
         print(f"{n:n}")  # error: vprintf has no format `n` for i32
         print(f"{n:_}")  # error: vprintf has no format `_` for i32
         print(f"{n:,}")  # error: vprintf has no format `,` for i32
@@ -115,7 +114,6 @@ def test_formats_of_floats():
         print(f"{f:d}")  # error: vprintf has no format `d` for f32
         print(f"{f:.3}")  # error: `.3` is no format of vprintf's # hint: write .3g or .3f
         print(f"{f:,}")  # error: vprintf has no format `,` for f32
-        print(f"{f:%}")  # error: vprintf has no format `%` for f32
         print(f"{d:^8.2f}")  # error: vprintf has no format `^8.2f` for f64
 
     check_errors(k)
@@ -134,8 +132,9 @@ def test_formats_of_others():
 def test_formats_of_the_device():
     @kernel
     def k(n: i32, f: f32):
-        print(f"{n:{n}}")  # error: this text is constant: it may hold no values of the device
-        print(f"{f:.{n}f}")  # error: this text is constant: it may hold no values of the device
+        print(f"{n:{n}}")  # error: a format specification is constant in a kernel
+        #   # hint: the width or precision is a number, or a name that is bound once to one
+        print(f"{f:.{n}f}")  # error: a format specification is constant in a kernel
 
     check_errors(k)
 
@@ -156,8 +155,13 @@ def test_assert_messages():
     @kernel
     def k(n: i32, f: f32):
         assert n, n  # error: this text is constant: it may hold no values of the device
+        #   # hint: an f-string shows values: f"{x}"
         assert n, f  # error: this text is constant: it may hold no values of the device
-        assert n, f"{n}"  # error: this text is constant: it may hold no values of the device
+        assert n, f"{n:{n}}"  # error: a format specification is constant in a kernel
+        assert n, f"{n:.2d}"  # error: `.2d` is no format for this: Precision not allowed in integer format specifier
+        assert n, f"{f:d}"  # error: `d` is no format for this: Unknown format code 'd' for object of type 'float'
+        assert n, f"{math} {n}"  # error: the module `math` cannot be shown in a message
+        assert n, f"{[n]}"  # error: a local array of 1 i32 cannot be shown in a message # hint: show its elements
         assert n, "a" + "b"  # error: the string 'a' is not a number: `+` takes numbers
         assert n, ("a", 1)  # error: this text is constant: it may hold no values of the device
         assert n, None  # error: None is no text
