@@ -8,7 +8,7 @@ from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
 
-from kdsl.frontend import collectives, named, reshape, struct_methods, structs, vectors
+from kdsl.frontend import collectives, instead, named, reshape, struct_methods, structs, vectors
 from kdsl.frontend.callables import call_bound
 from kdsl.frontend.casts import cast_call, cast_type
 from kdsl.frontend.constructs import handler
@@ -22,40 +22,6 @@ from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, describ
 from kdsl.lang.intrinsic import Intrinsic
 from kdsl.lang.named import is_named_tuple
 from kdsl.lang.types import ArrayType, PointerType, VectorType
-
-UNSUPPORTED: dict[Any, str | None] = {
-    map: "write a loop",
-    filter: "write a loop with an if",
-    sorted: None,
-    issubclass: "types are known while the kernel is compiled",
-    callable: "types are known while the kernel is compiled",
-    type: "type_of(x) is the type of a value",
-    str: "print() takes f-strings",
-    repr: "print() takes f-strings",
-    format: "print() takes f-strings",
-    ascii: "print() takes f-strings",
-    bin: "print() takes f-strings",
-    oct: "print() takes f-strings",
-    hex: 'print() takes f-strings, such as f"{u32(x):x}"',
-    chr: "print() takes f-strings",
-    ord: "write the number",
-    getattr: "write the attribute: a.shape",
-    setattr: "store to an element: a[i] = value",
-    iter: "write a for loop",
-    next: "write a for loop",
-    bytes: "pass them to the kernel as an array of u8",
-    bytearray: "pass them to the kernel as an array of u8",
-    frozenset: "compare with each value",
-    list: "local.array(n, dtype) holds values that are indexed at run time",
-    tuple: "write the tuple: (a, b)",
-    dict: "use arrays, or a chain of if and elif",
-    set: "compare with each value",
-    slice: "loop over the indices",
-    breakpoint: "brkpt() of kdsl stops a debugger on the device",
-    complex: "compute with the real and imaginary parts",
-    input: "pass values as parameters",
-    open: "read the file on the host, and pass its contents as an array",
-}
 
 HOST_FUNCTIONS = {
     "kdsl.host": "call it outside of the kernel, and pass the array as a parameter",
@@ -117,7 +83,7 @@ def _call_object(frame: Frame, callee: Any, node: ast.Call) -> Value:
         return structs.construct(frame, struct, node)
     if isinstance(callee, BoundMethod):
         return struct_methods.call_method(frame, callee, node)
-    host = HOST_FUNCTIONS.get(getattr(callee, "__module__", ""))
+    host = HOST_FUNCTIONS.get(getattr(callee, "__module__", "")) or instead.of_module(callee)
     if isinstance(callee, FunctionType) and host is not None:
         return frame.error(node.func, f"`{frame.text(node.func)}` is a function of the host", host)
     if isinstance(callee, GroupMethod):
@@ -150,20 +116,18 @@ def _math(frame: Frame, callee: Any, node: ast.Call) -> Value:
         return frame.error(node.args[1], "math.log() takes no base in a kernel", hint)
     if device is not None:
         return intrinsic_call(frame, device, node, callee)
-    return frame.error(node.func, f"`{frame.text(node.func)}` has no counterpart on the device")
+    wanted = instead.MATH.get(callee.__name__)
+    return frame.error(node.func, f"`{frame.text(node.func)}` has no counterpart on the device", wanted)
 
 
 def _refuse(frame: Frame, callee: Any, node: ast.Call) -> Value:
     name = frame.text(node.func)
     kind = type(callee).__name__
-    try:
-        hint = UNSUPPORTED.get(callee)
-        known = callee in UNSUPPORTED
-    except TypeError:  # unhashable
-        hint, known = None, False
+    hint = instead.of_builtin(callee)
     if not isinstance(callee, type) and (kind == "ufunc" or _package(callee) == "numpy"):
-        return frame.error(node.func, f"`{name}` is a NumPy function of the host", _numpy_hint(callee))
-    if known or kind == "builtin_function_or_method":
+        return frame.error(node.func, f"`{name}` is a NumPy function of the host", instead.of_numpy(callee))
+    if hint or kind == "builtin_function_or_method":
+        hint = hint or instead.of_module(callee) or instead.METHODS.get(callee.__name__)
         return frame.error(node.func, f"`{name}` cannot be called in a kernel", hint)
     if kind == "Kernel":
         return frame.error(
@@ -172,10 +136,13 @@ def _refuse(frame: Frame, callee: Any, node: ast.Call) -> Value:
             "put what both need in a plain function, without @kernel",
         )
     if isinstance(callee, type):
-        hint = (
-            "decorate it with @struct" if "__annotations__" in vars(callee) else "pass the values, or a tuple of them"
-        )
+        hint = instead.of_module(callee)
+        if hint is None:
+            fields = "__annotations__" in vars(callee)
+            hint = "decorate it with @struct" if fields else "pass the values, or a tuple of them"
         return frame.error(node.func, f"`{name}` is a class, and a kernel makes no objects", hint)
+from kdsl.frontend import collectives, instead, named, reshape, struct_methods, structs, vectors
+from kdsl.frontend.callables import call_bound
     if hasattr(callee, "__wrapped__"):
         return frame.error(
             node.func,
@@ -184,18 +151,12 @@ def _refuse(frame: Frame, callee: Any, node: ast.Call) -> Value:
         )
     if isinstance(callee, PointerType):
         return frame.error(node.func, f"`{name}` is a type, which converts nothing", f"bitcast(p, {name})")
-    return frame.error(node.func, f"`{name}` is {_article(kind)}, not a function that a kernel can call")
+    hint = instead.SITE.get(name)
+    return frame.error(node.func, f"`{name}` is {_article(kind)}, not a function that a kernel can call", hint)
 
 
 def _package(callee: Any) -> str:
     return str(getattr(callee, "__module__", None)).partition(".")[0]
-
-
-def _numpy_hint(callee: Any) -> str | None:
-    name = getattr(callee, "__name__", "")
-    if hasattr(math, name):
-        return f"math.{name}(x)"
-    return {"abs": "abs(x)", "absolute": "abs(x)", "maximum": "max(x, y)", "minimum": "min(x, y)"}.get(name)
 
 
 def _article(kind: str) -> str:

@@ -261,7 +261,7 @@ def _argument(frame: Frame, value: Value, place: ast.expr, type: Type | None, wh
         return POISON if expr is None else Runtime(expr)
     match value:
         case Range():
-            return frame.error(place, "a range is only for a `for` loop")
+            return frame.error(place, "a range is only for a `for` loop", "for i in range(n)")
         case WeakChoice():
             expr = frame.literal(value, weak_type(value).default, place)
             return POISON if expr is None else Runtime(expr)

@@ -205,13 +205,15 @@ class Frame:
             case Static(object):
                 what = describe_object(object, self.text(node))
                 hint = f"write {self.text(node)}.x, .y or .z" if isinstance(object, Registers) else None
+                if object is None:
+                    hint = "write a number that stands for it, such as -1"
                 if isinstance(object, Intrinsic | FunctionType | BoundMethod):
                     hint = f"call it: {self.text(node)}(...)"
                 self.error(node, f"{what} is not a value that a kernel computes with", hint)
             case Poison():
                 pass
             case _:
-                self.error(node, "a range is only for a `for` loop")
+                self.error(node, "a range is only for a `for` loop", "for i in range(n)")
         return None
 
     def literal(self, value: AnyWeak, type: ScalarType, node: ast.expr) -> ir.Expr | None:

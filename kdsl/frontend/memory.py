@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import enum
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, TypeVar
 
-from kdsl.frontend import groups, struct_methods, vectors, views
+from kdsl.frontend import groups, instead, struct_methods, vectors, views
 from kdsl.frontend.captures import has_attributes
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
@@ -37,6 +38,7 @@ from kdsl.lang.types import (
     GroupType,
     PointerType,
     Ptr,
+    ScalarType,
     Space,
     TupleType,
     VectorType,
@@ -104,9 +106,11 @@ def _is_tuple(value: Value) -> bool:
 def _static_hint(value: object) -> str | None:
     if type(value).__name__ in ("ndarray", "DeviceArray"):
         return "pass it to the kernel as a parameter"
+    if isinstance(value, ScalarType):
+        return "name what NumPy knows of it outside of the kernel, such as LARGEST = np.iinfo(np.int32).max"
     if isinstance(value, list):
         return "make it a tuple, or pass an array as a parameter"
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return "bind the value to a name outside of the kernel"
     if isinstance(value, str):
         return 'print() takes f-strings: f"{x}", f"{x:.3f}"'
@@ -295,13 +299,14 @@ def attribute(frame: Frame, node: ast.Attribute) -> Value:
         hint = (
             "pass the length as a parameter, or declare it as Array[T, ndim]"
             if node.attr in ("shape", "size", "ndim")
-            else None
+            else "it has elements, p[i], and dtype; arrays, Array[T, ndim], have more"
         )
         if isinstance(type.element, StructType) and type.element.index(node.attr) is not None:
             hint = f"index it: {name}[0].{node.attr}"
         return frame.error(node, f"`{name}` is a Ptr, which has no attribute `{node.attr}`", hint)
+    hint = "take its elements: t[0], t[1]" if isinstance(type, TupleType) else instead.of_number(node.attr)
     return frame.error(
-        node, f"`{name}` is {describe(type) if type else 'no object'}, which has no attribute `{node.attr}`"
+        node, f"`{name}` is {describe(type) if type else 'no object'}, which has no attribute `{node.attr}`", hint
     )
 
 

@@ -153,15 +153,13 @@ def is_operand(frame: Frame, value: Value, node: ast.expr, what: str, *, stored:
     if is_weak_value(value) or scalar is not None:
         return True
     if isinstance(value, Static):
-        hint = (
-            'print() takes f-strings: f"{x}", f"{x:.3f}"'
-            if isinstance(value.object, str) and what in ("`%`", "`+`")
-            else None
-        )
+        hint = 'print() takes f-strings: f"{x}", f"{x:.3f}"' if isinstance(value.object, str) else None
+        if value.object is None:
+            hint = "write a number that stands for it, such as -1"
         message = f"{describe_object(value.object, frame.text(node))} is not a number: {what} takes numbers"
         frame.error(node, message, hint)
     elif isinstance(value, Range):
-        frame.error(node, "a range is only for a `for` loop")
+        frame.error(node, "a range is only for a `for` loop", "for i in range(n)")
     elif isinstance(value, Runtime) and isinstance(value.type, PointerType):
         frame.error(node, f"{what} does not take a pointer", "index it instead: p[i]; atomics take (p, i, value)")
     elif (vector := vectors.vector_type(value)) is not None:

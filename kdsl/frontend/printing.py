@@ -42,7 +42,7 @@ class Format:
 def print_(frame: Frame, node: ast.Call) -> Value:
     """``print(*values, sep=" ", end="\\n")``, as a statement."""
     if frame.printed is not node:
-        return frame.error(node, "print() is a statement of its own in a kernel")
+        return frame.error(node, "print() is a statement of its own in a kernel", "write it on a line of its own")
     if not plain_arguments(frame, node):
         return POISON
     separator, end = " ", "\n"
@@ -146,7 +146,7 @@ def _formatted(frame: Frame, format: Format, value: Value, specification: str, n
         frame.error(node, f"`{specification}` is no format for a tuple", "print its elements")
         return False
     if isinstance(value, Range):
-        frame.error(node, "a range is only for a `for` loop")
+        frame.error(node, "a range is only for a `for` loop", "for i in range(n)")
         return False
     if parts is None:
         kind = describe(value.type) if isinstance(value, Runtime) else "this"

@@ -18,10 +18,10 @@ EXPRESSIONS: dict[type[ast.expr], Refusal] = {
     ),
     ast.Dict: ("a kernel has no dicts", "use arrays, or a chain of if and elif"),
     ast.Set: ("a kernel has no sets", "compare with each value: x == 1 or x == 2"),
-    ast.Await: ("await cannot run in a kernel", None),
+    ast.Await: ("await cannot run in a kernel", "call the function without it"),
     ast.Yield: ("a kernel cannot yield", "store the value in an array"),
     ast.YieldFrom: ("a kernel cannot yield", "store the values in an array"),
-    ast.JoinedStr: ("an f-string is only for print() and assert", None),
+    ast.JoinedStr: ("an f-string is only for print() and assert", "write it there: print(f\"{x}\")"),
     ast.Starred: ("a kernel has no * unpacking", "name each value"),
     ast.Slice: ("a kernel has no slices", "loop over the indices"),
 }  # fmt: skip
@@ -30,8 +30,8 @@ STATEMENTS: dict[type[ast.stmt], Refusal] = {
     ast.Try: ("a kernel cannot catch exceptions: there are none on the device", "test with if, or assert"),
     ast.Raise: ("a kernel cannot raise", "use assert, or store an error code in an array"),
     ast.With: ("`with` cannot run in a kernel", "do it on the host, around the launch"),
-    ast.AsyncWith: ("`async with` cannot run in a kernel", None),
-    ast.AsyncFor: ("`async for` cannot run in a kernel", None),
+    ast.AsyncWith: ("`async with` cannot run in a kernel", "do it on the host, around the launch"),
+    ast.AsyncFor: ("`async for` cannot run in a kernel", "write a plain for"),
     ast.AsyncFunctionDef: ("an async function cannot be defined in a kernel", "write a plain def"),
     ast.Import: ("a kernel cannot import", "import at the top of the file"),
     ast.ImportFrom: ("a kernel cannot import", "import at the top of the file"),
@@ -46,13 +46,15 @@ PATTERNS: dict[type[ast.pattern], Refusal] = {
 CONSTANTS: dict[type, Refusal] = {
     complex: ("a kernel has no complex numbers", "compute with the real and imaginary parts"),
     bytes: ("a kernel has no bytes", "pass them to the kernel as an array of u8"),
-    type(...): ("`...` is no value in a kernel", None),
+    type(...): ("`...` is no value in a kernel", "an empty body is pass"),
 }
 ATTRIBUTE_TARGET: Refusal = ("a kernel cannot set attributes", "store to an element: a[i] = value")
 RETURNED_VALUE: Refusal = ("a kernel returns nothing", "store the value in an array")
 MATRIX_PRODUCT: Refusal = ("a kernel has no `@`", "write the loops over rows, columns and the inner dimension")
 if hasattr(ast, "TryStar"):
     STATEMENTS[ast.TryStar] = STATEMENTS[ast.Try]
+if hasattr(ast, "TemplateStr"):
+    EXPRESSIONS[ast.TemplateStr] = ("a kernel has no template strings", "print() takes f-strings")
 if hasattr(ast, "TypeAlias"):
     STATEMENTS[ast.TypeAlias] = ("a type cannot be defined in a kernel", "define it at the top of the file")
 

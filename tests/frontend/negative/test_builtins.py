@@ -83,8 +83,7 @@ def test_containers():
         frozenset()  # error: `frozenset` cannot be called in a kernel
         bytes(1)  # error: `bytes` cannot be called in a kernel # hint: pass them to the kernel as an array of u8
         bytearray(1)  # error: `bytearray` cannot be called in a kernel
-        memoryview(x)  # error: `memoryview` is a class, and a kernel makes no objects
-        #   # hint: pass the values, or a tuple of them
+        memoryview(x)  # error: `memoryview` cannot be called in a kernel # hint: pass the array itself
         slice(1)  # error: `slice` cannot be called in a kernel # hint: loop over the indices
         complex(1, 2)  # error: `complex` cannot be called in a kernel
         #   # hint: compute with the real and imaginary parts
