@@ -60,7 +60,7 @@ class Definition:
     @property
     def is_own(self) -> bool:
         """Whether it is a part of the language, which a user does not know."""
-        return self.function.__module__.startswith(OWN)
+        return (self.function.__module__ or "").startswith(OWN)
 
 
 def definition(frame: Frame, callee: Callee, node: ast.Call) -> Definition | None:

@@ -370,31 +370,26 @@ def test_operators_of_whole_arrays():
 def test_comprehensions():
     @kernel
     def k(x: Ptr[f32], n: i32):
-        q0 = [i for i in range(3)]  # error: a comprehension makes a list, and a kernel has none
-        #   # hint: write a for loop over a local.array
-        q1 = [y := 1]  # error: a kernel has no lists # hint: write a tuple, (a, b), or local.array(n, dtype)
-        q2 = [z := i for i in range(3)]  # error: a comprehension makes a list, and a kernel has none
-        #   # hint: write a for loop over a local.array
-        q3 = {i for i in range(3)}  # error: a comprehension makes a set, and a kernel has none
+        q0 = {i for i in range(3)}  # error: a comprehension makes a set, and a kernel has none
         #   # hint: write a for loop
-        q4 = {i: i for i in range(3)}  # error: a comprehension makes a dict, and a kernel has none
+        q1 = {i: i for i in range(3)}  # error: a comprehension makes a dict, and a kernel has none
         #   # hint: write a for loop
-        q5 = (i for i in range(3))  # error: a generator expression cannot run in a kernel # hint: write a for loop
-        q6 = sum(i for i in range(3))  # error: a generator expression cannot run in a kernel # hint: write a for loop
-        q7 = any(i for i in (n,))  # error: a generator expression cannot run in a kernel # hint: write a for loop
-        q8 = [x[i] for i in range(n) if i]  # error: a comprehension makes a list, and a kernel has none
-        #   # hint: write a for loop over a local.array
-        q9 = [[0] * 3 for _ in range(3)]  # error: a comprehension makes a list, and a kernel has none
-        #   # hint: write a for loop over a local.array
-        q10 = [n] * 3  # error: a kernel has no lists # hint: write a tuple, (a, b), or local.array(n, dtype)
-        q11 = list(range(3))  # error: `list` cannot be called in a kernel
+        q2 = (i for i in range(3))  # error: a generator expression is only for sum, min, max, any and all
+        #   # hint: a list has elements: [... for ... in ...]
+        q3 = [x[i] for i in range(n)]  # error: a comprehension runs over what is known while the kernel is compiled,
+        #   and this range is not # hint: write a loop
+        q4 = sum(i for i in range(n))  # error: a comprehension runs over what is known while the kernel is
+        #   compiled, and this range is not # hint: write a loop
+        q5 = []  # error: a list has at least one element # hint: its length is fixed: write all elements in one list
+        q6 = list(range(3))  # error: `list` cannot be called in a kernel
         #   # hint: local.array(n, dtype) holds values that are indexed at run time
-        q12 = tuple(range(3))  # error: `tuple` cannot be called in a kernel # hint: write the tuple: (a, b)
-        q13 = dict(a=n)  # error: `dict` cannot be called in a kernel # hint: use arrays, or a chain of if and elif
-        q14 = {}  # error: a kernel has no dicts # hint: use arrays, or a chain of if and elif
-        q15 = {n}  # error: a kernel has no sets # hint: compare with each value: x == 1 or x == 2
-        q16 = set()  # error: `set` cannot be called in a kernel # hint: compare with each value
-        q17 = {**{}}  # error: a kernel has no dicts # hint: use arrays, or a chain of if and elif
+        q7 = tuple(range(3))  # error: `tuple` cannot be called in a kernel # hint: write the tuple: (a, b)
+        q8 = dict(a=n)  # error: `dict` cannot be called in a kernel # hint: use arrays, or a chain of if and elif
+        q9 = {}  # error: a kernel has no dicts # hint: use arrays, or a chain of if and elif
+        q10 = {n}  # error: a kernel has no sets # hint: compare with each value: x == 1 or x == 2
+        q11 = set()  # error: `set` cannot be called in a kernel # hint: compare with each value
+        q12 = frozenset((1, 2))  # error: `frozenset` cannot be called in a kernel # hint: compare with each value
+        q13 = {**{}}  # error: a kernel has no dicts # hint: use arrays, or a chain of if and elif
 
     check_errors(k)
 
