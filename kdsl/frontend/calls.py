@@ -84,11 +84,11 @@ def _call_object(frame: Frame, callee: Any, node: ast.Call) -> Value:
     if isinstance(callee, BoundMethod):
         return struct_methods.call_method(frame, callee, node)
     host = HOST_FUNCTIONS.get(getattr(callee, "__module__", "")) or instead.of_module(callee)
-    if isinstance(callee, FunctionType) and host is not None:
+    if isinstance(callee, FunctionType | MethodType) and host is not None:
         return frame.error(node.func, f"`{frame.text(node.func)}` is a function of the host", host)
     if isinstance(callee, GroupMethod):
         return collectives.call_method(frame, callee, node)
-    if isinstance(callee, partial | MethodType):
+    if isinstance(callee, partial | MethodType) and _package(callee) != "numpy":
         return call_bound(frame, callee, node)
     if isinstance(callee, NestedFunction) or (isinstance(callee, FunctionType) and not hasattr(callee, "__wrapped__")):
         return frame.session.call_function(frame, node, callee)
@@ -141,8 +141,6 @@ def _refuse(frame: Frame, callee: Any, node: ast.Call) -> Value:
             fields = "__annotations__" in vars(callee)
             hint = "decorate it with @struct" if fields else "pass the values, or a tuple of them"
         return frame.error(node.func, f"`{name}` is a class, and a kernel makes no objects", hint)
-from kdsl.frontend import collectives, instead, named, reshape, struct_methods, structs, vectors
-from kdsl.frontend.callables import call_bound
     if hasattr(callee, "__wrapped__"):
         return frame.error(
             node.func,
@@ -156,7 +154,8 @@ from kdsl.frontend.callables import call_bound
 
 
 def _package(callee: Any) -> str:
-    return str(getattr(callee, "__module__", None)).partition(".")[0]
+    place = type(callee.__self__) if isinstance(callee, MethodType) else callee
+    return str(getattr(place, "__module__", None)).partition(".")[0]
 
 
 def _article(kind: str) -> str:

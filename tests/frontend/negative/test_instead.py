@@ -101,13 +101,13 @@ def test_time_and_randomness():
         #   # hint: clock64() counts cycles, globaltimer() nanoseconds, and nanosleep(ns) waits
         q5 = random.random()  # error: `random.random` cannot be called in a kernel
         #   # hint: philox4x32(), uniform() and normal() of kdsl.random
-        q6 = random.randint(0, 5)  # error: `random.randint` is a method, and a kernel has no objects
+        q6 = random.randint(0, 5)  # error: `random.randint` is a function of the host
         #   # hint: philox4x32(), uniform() and normal() of kdsl.random
-        q7 = random.uniform(0, 1)  # error: `random.uniform` is a method, and a kernel has no objects
+        q7 = random.uniform(0, 1)  # error: `random.uniform` is a function of the host
         #   # hint: philox4x32(), uniform() and normal() of kdsl.random
-        q8 = random.gauss(0, 1)  # error: `random.gauss` is a method, and a kernel has no objects
+        q8 = random.gauss(0, 1)  # error: `random.gauss` is a function of the host
         #   # hint: philox4x32(), uniform() and normal() of kdsl.random
-        q9 = random.seed(1)  # error: `random.seed` is a method, and a kernel has no objects
+        q9 = random.seed(1)  # error: `random.seed` is a function of the host
         #   # hint: philox4x32(), uniform() and normal() of kdsl.random
         q10 = random.Random(1)  # error: `random.Random` is a class, and a kernel makes no objects
         #   # hint: philox4x32(), uniform() and normal() of kdsl.random
