@@ -80,7 +80,10 @@ def locate(fragment: Fragment, address: Array, size: int, write: bool, lanes: Ar
     access = f"{'write' if write else 'read'} of {size} byte{'s' if size > 1 else ''}"
     if (field > of_cluster).any():
         position = int(np.flatnonzero(field > of_cluster)[0])
-        why = f"{access} of shared memory of block rank {field[position] - 1}, and the cluster has {of_cluster} blocks"
+        rank = int(field[position]) - 1
+        blocks_there = f"{of_cluster} block{'s' if of_cluster > 1 else ''}"
+        named = f"block rank {rank}, and the cluster has" if rank < MOST_RANK else "no block of the cluster, which has"
+        why = f"{access} of shared memory of {named} {blocks_there}"
         raise LaneFault(MemoryFault, why, position)
     gone = batch.live[target] == 0
     if gone.any():

@@ -105,4 +105,7 @@ def _rank(frame: Frame, place: ast.expr, name: str) -> ir.Expr | None:
         hint = as_int(frame, place) if isinstance(rank.type, ScalarType) else None
         frame.error(place, f"the rank of {name}() is an int, and this is {describe(rank.type)}", hint)
         return None
+    if rank.type.bits > U32.bits:
+        frame.error(place, f"the rank of {name}() has 32 bits, and this is {rank.type}", f"i32({frame.text(place)})")
+        return None
     return rank if rank.type in (I32, U32) else cast(rank, U32, frame.span(place))

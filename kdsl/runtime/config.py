@@ -151,9 +151,10 @@ class LaunchConfig:
                 )
             for axis in range(3):
                 if self.grid[axis] % self.cluster[axis]:
+                    filled = -(-self.grid[axis] // self.cluster[axis]) * self.cluster[axis]
                     raise LaunchConfigValueError(
                         f"grid.{AXES[axis]} = {self.grid[axis]} is not a multiple of "
-                        f"cluster.{AXES[axis]} = {self.cluster[axis]}"
+                        f"cluster.{AXES[axis]} = {self.cluster[axis]}; use {filled}, and a guard in the kernel"
                     )
         if self.cooperative and not extra.get("cooperative"):
             raise LaunchConfigValueError(

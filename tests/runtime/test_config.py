@@ -75,9 +75,18 @@ def test_shared_memory_limits(backend: Any) -> None:
         LaunchConfig(1, 32, shared=1.5)  # type: ignore[arg-type]
 
 
+def test_switches_are_bools() -> None:
+    with pytest.raises(LaunchConfigTypeError, match="cooperative takes True or False, got 1"):
+        LaunchConfig(1, 32, cooperative=1)  # type: ignore[arg-type]
+    with pytest.raises(LaunchConfigTypeError, match="programmatic_dependent_launch takes True or False, got 'yes'"):
+        LaunchConfig(1, 32, programmatic_dependent_launch="yes")  # type: ignore[arg-type]
+
+
 def test_hardware_is_refused_by_name(backend: Any) -> None:
     with pytest.raises(LaunchConfigValueError, match="clusters need a GPU of sm_90 or later; this is the emulator"):
         LaunchConfig(2, 32, cluster=2).check(backend)
+    with pytest.raises(LaunchConfigValueError, match="programmatic dependent launches need a GPU of sm_90 or later"):
+        LaunchConfig(2, 32, programmatic_dependent_launch=True).check(backend)
     with pytest.raises(LaunchConfigValueError, match="cooperative launches need a GPU"):
         LaunchConfig(2, 32, cooperative=True).check(backend)
     with pytest.raises(LaunchConfigValueError, match="is a CUDA stream; the emulator"):

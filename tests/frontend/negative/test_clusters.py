@@ -12,6 +12,7 @@ from kdsl import (
     cluster_sync,
     f32,
     i32,
+    i64,
     kernel,
     load,
     local,
@@ -25,7 +26,7 @@ from ..harness import check_errors
 
 def test_what_is_mapped():
     @kernel
-    def k(x: Ptr[f32], a: Array[f32, 2], r: f32):
+    def k(x: Ptr[f32], a: Array[f32, 2], r: f32, r64: i64):
         s = shared.array(32, f32)
         mine = local.array(4, f32)
         map_shared_rank(x, 0)  # error: map_shared_rank() takes an array or pointer in shared memory, and `x` is
@@ -39,6 +40,8 @@ def test_what_is_mapped():
         map_shared_rank(s)  # error: map_shared_rank() needs `rank`
         map_shared_rank(s, r)  # error: the rank of map_shared_rank() is an int, and this is f32
         #   hint: cast it: i32(r)
+        map_shared_rank(s, r64)  # error: the rank of map_shared_rank() has 32 bits, and this is i64
+        #   hint: i32(r64)
         map_shared_rank(s, 16)  # error: a cluster has the ranks 0 to 15 at most, and this is 16
         map_shared_rank(s, -1)  # error: a cluster has the ranks 0 to 15 at most, and this is -1
         map_shared_rank(s, "1")  # error: the rank of map_shared_rank() is an int
