@@ -266,6 +266,40 @@ def test_threads_may_part_and_return() -> None:
     assert out.reshape(2, 8, 4).tolist() == [[[11, 11, 0, 0]] * 8, [[10, 10, 0, 0]] * 8]
 
 
+@kernel
+def apart(x: Ptr[i32], out: Ptr[i32], flags: Ptr[i32]):
+    """The first block waits for what the others write, each at a barrier of its own place in the source, and they do
+    not begin before it has come."""
+    s = shared.array(32, i32)
+    i = thread_idx.x
+    if cluster_rank() == 0:
+        atomic.add(flags, cluster_idx.x, 1)
+        cluster_sync()
+        total = 0
+        for rank in range(1, cluster_size()):
+            total += map_shared_rank(s, rank)[i]
+        out[block_idx.x * 32 + i] = total
+        cluster_sync()
+    else:
+        while atomic.load(flags, cluster_idx.x) < 32:
+            pass
+        s[i] = x[block_idx.x * 32 + i]
+        cluster_arrive()
+        out[block_idx.x * 32 + i] = -1
+        cluster_wait()
+        cluster_sync()
+
+
+def test_blocks_wait_for_each_other_in_different_places(device: str) -> None:
+    x = np.arange(6 * 32, dtype=np.int32) ** 2 % 101
+    out = np.zeros_like(x)
+    apart[LaunchConfig(6, 32, cluster=3)](x, out, np.zeros(2, np.int32))
+    rows = x.reshape(2, 3, 32)
+    expected = np.full_like(rows, -1)
+    expected[:, 0] = rows[:, 1:].sum(1)
+    assert out.tolist() == expected.ravel().tolist()
+
+
 # What the emulator finds.
 
 
