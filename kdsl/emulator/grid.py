@@ -54,6 +54,7 @@ class GridLaunch:
         self.total = x * y * z
         self.cluster = cluster_of(code, configuration)
         self.cluster_size: int = prod(self.cluster)
+        self.has_clusters: bool = configuration.cluster is not None or "reqnctapercluster" in code.attributes
         # Blocks that wait for each other are best together: apart they wait for the other batches' turns.
         more = COOPERATIVE if configuration.cooperative else 1
         blocks = min(self.total, more * LANES // self.threads)

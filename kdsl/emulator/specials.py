@@ -101,6 +101,7 @@ SPECIALS: dict[str, SpecialRegister] = {
     **{f"%nclusterid.{a}": clusters_along(i) for a, i in AXES.items()},
     "%cluster_ctarank": SpecialRegister(cluster_rank),
     "%cluster_nctarank": SpecialRegister(lambda batch: scalar(batch.launch.cluster_size)),
+    "%is_explicit_cluster": SpecialRegister(lambda batch: np.array([batch.launch.has_clusters]), 0),
     **{f"%envreg{i}": constant(0) for i in range(32)},
     # The driver's workspace of a cooperative launch, as CUDA's grid groups find it.
     "%envreg1": SpecialRegister(lambda batch: scalar(workspace(batch) >> 32)),

@@ -57,6 +57,19 @@ def test_shared_cluster_addresses_convert(run: Run) -> None:
     assert out.tolist() == [32 * (1 + (b ^ 1)) for b in range(4)]
 
 
+@pytest.mark.parametrize(("directives", "expected"), [(CLUSTER_OF_TWO, [1, 2, 0, 1]), ("", [0, 1, 0, 0])])
+def test_whether_there_are_clusters(directives: str, expected: list[int], run: Run) -> None:
+    ptx = clustered(
+        "u64 a",
+        LINEAR + "mov.pred %p1, %is_explicit_cluster; selp.u32 %r5, 1, 0, %p1; mov.u32 %r6, %cluster_nctarank;"
+        "setp.eq.u32 %p2, %r2, 3; @!%p2 bra $E; mov.u32 %r7, %cluster_ctaid.y; mov.u32 %r8, %cluster_ctarank;"
+        + element("%rd1", "a", "0") + "st.global.v4.u32 [%rd1], {%r5, %r6, %r7, %r8}; $E: ret;",
+        directives=directives,
+    )  # fmt: skip
+    (out,) = run(ptx, 4, 1, np.full(4, 9, np.uint32))
+    assert out.tolist() == expected
+
+
 def test_many_clusters_in_many_batches(run: Run) -> None:
     """Clusters of three never lie in two batches, however many blocks a batch has."""
     ptx = clustered(
