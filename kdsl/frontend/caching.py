@@ -146,7 +146,7 @@ def _may_say(frame: Frame, address: ir.ElementAddress, caching: Caching, found: 
         if option in found and space is not Space.GLOBAL:
             frame.error(found[option], f"`{option}` of {name}() is of global memory, and this is {_memory(address)}")
             return False
-    if caching.volatile and space not in (Space.GLOBAL, Space.SHARED):
+    if caching.volatile and space not in (Space.GLOBAL, Space.SHARED, Space.CLUSTER):
         frame.error(found["volatile"], f"no other thread changes {_memory(address)}: nothing is volatile there")
         return False
     return True
