@@ -64,7 +64,9 @@ if TYPE_CHECKING:
         funnel_shift_r,
         funnel_shift_rc,
         lop3,
+        mad_wide64,
         mul_wide,
+        mul_wide64,
     )
     from kdsl.lang.casts import bitcast
     from kdsl.lang.cluster import (
@@ -213,7 +215,8 @@ _MODULES = {
         "reduce_and_sync reduce_or_sync reduce_xor_sync"
     ),
     "kdsl.lang.bits": (
-        "funnel_shift_l funnel_shift_lc funnel_shift_r funnel_shift_rc bfe bfi lop3 mul_wide dp4a dp2a_lo dp2a_hi"
+        "funnel_shift_l funnel_shift_lc funnel_shift_r funnel_shift_rc bfe bfi lop3 "
+        "mul_wide mul_wide64 mad_wide64 dp4a dp2a_lo dp2a_hi"
     ),
     "kdsl.lang.special": "brkpt clock clock64 globaltimer nanosleep sm_id trap",
     "kdsl.lang.memory": "address_of shared local load store prefetch",
@@ -375,12 +378,14 @@ __all__ = [
     "load_module",
     "local",
     "lop3",
+    "mad_wide64",
     "map_shared_rank",
     "match_all_sync",
     "match_any_sync",
     "mul24",
     "mul_hi",
     "mul_wide",
+    "mul_wide64",
     "nanosleep",
     "popc",
     "prefetch",

@@ -9,7 +9,7 @@ from llvmlite import ir as llvm
 
 from kdsl.codegen.context import Context
 from kdsl.codegen.intrinsics_warp import bits_of, move
-from kdsl.codegen.types import I1, I32
+from kdsl.codegen.types import FLOAT, I1, I32
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import ScalarType
 
@@ -19,6 +19,8 @@ _FULL = llvm.Constant(I32, 0xFFFF_FFFF)
 _LAST_LANE = llvm.Constant(I32, 31)
 # PTX ISA 9.0, 9.7.14.14.
 _FIRST_WITH_REDUX = 80
+_WITH_FLOAT_REDUX = (100, 101, 103, 110)
+"""Architectures whose own targets, those with an a, have it."""
 # Each with what leaves any value as it is.
 _IDENTITY = {
     "add": 0,
@@ -29,6 +31,9 @@ _IDENTITY = {
     "max": 0x8000_0000,
     "umin": 0xFFFF_FFFF,
     "umax": 0,
+    # A NaN: the other operand is taken.
+    "fmin": 0x7FFF_FFFF,
+    "fmax": 0x7FFF_FFFF,
 }
 
 
@@ -59,11 +64,21 @@ def _reduce(context: Context, call: ir.IntrinsicCall, arguments: Arguments) -> A
     assert isinstance(call.type, ScalarType)
     mask, value = arguments
     operation = call.intrinsic.name.removeprefix("reduce_").removesuffix("_sync")
+    if call.type.is_float:
+        return _reduce_floats(context, operation, mask, value)
     if operation in ("min", "max") and not call.type.is_signed:
         operation = f"u{operation}"
     if context.target.sm >= _FIRST_WITH_REDUX:
         return context.call(f"llvm.nvvm.redux.sync.{operation}", I32, [value, mask], convergent=True)
     return _reduce_by_shuffles(context, operation, mask, value)
+
+
+def _reduce_floats(context: Context, operation: str, mask: llvm.Value, value: llvm.Value) -> Any:
+    if context.target.sm in _WITH_FLOAT_REDUX and context.target.suffix == "a":
+        context.require_ptx(86)
+        return context.call(f"llvm.nvvm.redux.sync.f{operation}", FLOAT, [value, mask], convergent=True)
+    bits = _reduce_by_shuffles(context, f"f{operation}", mask, context.builder.bitcast(value, I32))
+    return context.builder.bitcast(bits, FLOAT)
 
 
 def _reduce_by_shuffles(context: Context, operation: str, mask: llvm.Value, value: llvm.Value) -> Any:
@@ -118,6 +133,9 @@ def _combine(context: Context, operation: str, x: Any, y: Any) -> Any:
             return builder.xor(x, y)
         case "min" | "max":
             return context.call(f"llvm.s{operation}.i32", I32, [x, y])
+        case "fmin" | "fmax":
+            name = f"llvm.{operation[1:]}imumnum.f32"
+            return builder.bitcast(context.call(name, FLOAT, [builder.bitcast(v, FLOAT) for v in (x, y)]), I32)
         case _:
             return context.call(f"llvm.{operation}.i32", I32, [x, y])
 

@@ -17,6 +17,8 @@ Arguments = Sequence[llvm.Value]
 
 _REGISTER = {32: "r", 64: "l"}
 
+_I128 = llvm.IntType(128)
+
 
 def _bfe(context: Context, call: ir.IntrinsicCall, arguments: Arguments) -> Any:
     assert isinstance(call.type, ScalarType)
@@ -56,9 +58,33 @@ def _mul_wide(context: Context, call: ir.IntrinsicCall, arguments: Arguments) ->
     return builder.mul(x, y, flags=("nsw",) if call.type.is_signed else ("nuw",))
 
 
+def _mul_wide64(context: Context, call: ir.IntrinsicCall, arguments: Arguments) -> Any:
+    builder = context.builder
+    assert call.bound is not None
+    extend = builder.sext if call.bound.is_signed else builder.zext
+    return _halves(context, call, builder.mul(*(extend(a, _I128) for a in arguments)))
+
+
+def _mad_wide64(context: Context, call: ir.IntrinsicCall, arguments: Arguments) -> Any:
+    builder = context.builder
+    x, y, lo, hi = (builder.zext(a, _I128) for a in arguments)
+    added = builder.or_(builder.shl(hi, llvm.Constant(_I128, 64)), lo)
+    return _halves(context, call, builder.add(builder.mul(x, y), added))
+
+
+def _halves(context: Context, call: ir.IntrinsicCall, product: llvm.Value) -> Any:
+    builder = context.builder
+    result: Any = llvm.Constant(context.type(call.type), llvm.Undefined)
+    result = builder.insert_value(result, builder.trunc(product, I64), 0)
+    upper = builder.lshr(product, llvm.Constant(_I128, 64))
+    return builder.insert_value(result, builder.trunc(upper, I64), 1)
+
+
 FIELDS: Mapping[str, Callable[[Context, ir.IntrinsicCall, Arguments], Any]] = {
     "bfe": _bfe,
     "bfi": _bfi,
     "lop3": _lop3,
     "mul_wide": _mul_wide,
+    "mul_wide64": _mul_wide64,
+    "mad_wide64": _mad_wide64,
 }

@@ -6,8 +6,12 @@ import re
 
 from kdsl.codegen.reductions import reduce_unused
 
-_UNSUFFIXED = re.compile(r"^(\t(?:@!?%p\d+ )?(?:add|sub|mul))((?:\.ftz)?\.(?:f32|f64|b?f16(?:x2)?)\b)", re.MULTILINE)
-_FLOAT_RESULT = re.compile(r"^\t(?:@!?%p\d+ )?\w[\w.]*\.(?:b?f16x2|b?f16|f32|f64)\b[\w.]*\s+(%r[sd]?\d+)", re.MULTILINE)
+_UNSUFFIXED = re.compile(
+    r"^(\t(?:@!?%p\d+ )?(?:add|sub|mul))((?:\.ftz)?\.(?:f32(?:x2)?|f64|b?f16(?:x2)?)\b)", re.MULTILINE
+)
+_FLOAT_RESULT = re.compile(
+    r"^\t(?:@!?%p\d+ )?\w[\w.]*\.(?:b?f16x2|b?f16|f32x2|f32|f64)\b[\w.]*\s+(%r[sd]?\d+)", re.MULTILINE
+)
 _NARROW = re.compile(
     r"^\t(?:@!?%p\d+ )?(?:st\.[\w.:]*\.b(8|16|32)\s+\[[^]]*\], (.*);|sh[lr]\.[bsu]64\s+%rd\d+, [^,]+, (%r\d+);)",
     re.MULTILINE,

@@ -29,7 +29,8 @@ _PACKED: dict[BinaryOp | UnaryOp | None, str] = {
     None: "llvm.fma",
 }
 # PTX ISA 9.0, 9.7.4 and 9.7.5: fma.bf16x2 is of sm_80, add.bf16x2 of sm_90. LLVM makes fma of add and mul in between.
-_FIRST_SM = {F16: 53, BF16: 80}
+# Of two f32 add, sub, mul and fma are of sm_100.
+_FIRST_SM = {F16: 53, BF16: 80, F32: 100}
 
 
 def build(context: Context, elements: Sequence[llvm.Value], t: VectorType) -> Any:
@@ -95,10 +96,11 @@ def lanewise(context: Context, e: ir.Lanewise, operands: Sequence[llvm.Value]) -
     """An operator on each lane, or on two at a time."""
     t = e.type
     first = _FIRST_SM.get(t.element)
-    if e.op is None and first is not None:
+    if e.op is None and t.element in (F16, BF16) and first is not None:
         # In f32 it would be rounded twice.
         context.require_sm(first, f"fma() of {t}", e.span)
-    if t.lanes % 2 == 0 and first is not None and context.target.sm >= first and e.op in _PACKED:
+    has_pairs = e.op in _PACKED and not (t.element == F32 and isinstance(e.op, UnaryOp))
+    if t.lanes % 2 == 0 and first is not None and context.target.sm >= first and has_pairs:
         pairs = [[swizzle(context, o, (i, i + 1)) for o in operands] for i in range(0, t.lanes, 2)]
         made = [_packed(context, e.op, t.element, pair) for pair in pairs]
         if len(made) == 1:

@@ -9,7 +9,7 @@ from inspect import Parameter as Python
 from itertools import chain
 from typing import Any, TypeVar
 
-from kdsl.frontend import convert, vector_operators, vectors, weak
+from kdsl.frontend import convert, vector_functions, vector_operators, vectors, weak
 from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, converted, is_weak_value, named
@@ -50,10 +50,16 @@ def intrinsic_call(
         return POISON
     if intrinsic.name == "fma" and any(vectors.vector_type(v) for v, _ in given.values()):
         return vector_operators.fused(frame, list(given.values()), node)
+    if vector_functions.takes_vectors(intrinsic, given):
+        return vector_functions.on_lanes(frame, given, node, lambda one: _one_call(frame, intrinsic, one, node))
     values = [v for v, _ in given.values()]
     if python is not None and values and all(isinstance(v, Weak) for v in values):
         return _by_python(frame, python, values, node)
-    signature = _matching(frame, overloads, given, node)
+    return _one_call(frame, intrinsic, given, node)
+
+
+def _one_call(frame: Frame, intrinsic: Intrinsic, given: Given, node: ast.Call) -> Value:
+    signature = _matching(frame, signatures(intrinsic), given, node)
     return POISON if signature is None else _built(frame, intrinsic, signature, given, node)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import overload
 
-from kdsl.lang.generic import I, N
+from kdsl.lang.generic import I, L, N
 from kdsl.lang.intrinsic import Emit, Nvvm, intrinsic
 from kdsl.lang.types import I32, U32, i32, i64, u32, u64
 
@@ -62,6 +62,16 @@ def mul_wide(x: u32, y: u32) -> u64: ...  # type: ignore[overload-cannot-match]
 @intrinsic(Emit("mul_wide"), ptx="mul.wide", pure=True)
 def mul_wide(x: int, y: int) -> int:
     """The whole product, in 64 bits."""
+
+
+@intrinsic(Emit("mul_wide64"), ptx="mul.hi", pure=True)
+def mul_wide64(x: L, y: L) -> tuple[u64, L]:
+    """The whole product of two 64-bit ints, in 128 bits: the lower 64, and the upper 64 with the sign."""
+
+
+@intrinsic(Emit("mad_wide64"), ptx="mul.hi", pure=True)
+def mad_wide64(x: u64, y: u64, lo: u64, hi: u64) -> tuple[u64, u64]:
+    """``x * y`` plus the 128 bits ``hi:lo``, in 128 bits that wrap: the lower 64, and the upper 64."""
 
 
 @intrinsic(Nvvm({I32: "llvm.nvvm.idp4a.s.s", U32: "llvm.nvvm.idp4a.u.u"}, ("a", "b", "c")), ptx="dp4a", pure=True)

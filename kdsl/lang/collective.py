@@ -7,7 +7,7 @@ Every lane that ``mask`` names must come to the same call with the same mask, an
 
 from __future__ import annotations
 
-from kdsl.lang.generic import I, S
+from kdsl.lang.generic import I, R, S
 from kdsl.lang.intrinsic import Emit, intrinsic
 from kdsl.lang.types import u32
 
@@ -27,14 +27,18 @@ def reduce_add_sync(mask: u32, value: I) -> I:
     """The sum of ``value`` over the lanes of ``mask``, which wraps. One instruction from sm_80, shuffles before."""
 
 
-@intrinsic(Emit("reduce"), ptx="redux.sync.min", convergent=True)
-def reduce_min_sync(mask: u32, value: I) -> I:
-    """The smallest ``value`` of the lanes of ``mask``. One instruction from sm_80, shuffles before."""
+@intrinsic(Emit("reduce"), ptx="redux.sync.min, min.f32", convergent=True)
+def reduce_min_sync(mask: u32, value: R) -> R:
+    """The smallest ``value`` of the lanes of ``mask``; of floats as ``min``: a number before a NaN, -0 below +0. One
+    instruction from sm_80, of f32 on sm_100a and its like; shuffles elsewhere.
+    """
 
 
-@intrinsic(Emit("reduce"), ptx="redux.sync.max", convergent=True)
-def reduce_max_sync(mask: u32, value: I) -> I:
-    """The largest ``value`` of the lanes of ``mask``. One instruction from sm_80, shuffles before."""
+@intrinsic(Emit("reduce"), ptx="redux.sync.max, max.f32", convergent=True)
+def reduce_max_sync(mask: u32, value: R) -> R:
+    """The largest ``value`` of the lanes of ``mask``; of floats as ``max``: a number before a NaN, -0 below +0. One
+    instruction from sm_80, of f32 on sm_100a and its like; shuffles elsewhere.
+    """
 
 
 @intrinsic(Emit("reduce"), ptx="redux.sync.and", convergent=True)

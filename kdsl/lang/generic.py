@@ -15,6 +15,12 @@ F = TypeVar("F", f32, f64)
 I = TypeVar("I", i32, u32)  # noqa: E741 (beside F, N and S)
 """A 32-bit integer."""
 
+R = TypeVar("R", i32, u32, f32)
+"""32 bits that have an order."""
+
+L = TypeVar("L", i64, u64)
+"""A 64-bit integer."""
+
 N = TypeVar("N", i32, u32, i64, u64)
 """A 32- or 64-bit integer."""
 

@@ -60,8 +60,8 @@ def test_operators():
         r14 = b + 300  # error: 300 does not fit u8, which holds 0 to 255 # hint: write u8(300) to keep the low bits
         r15 = b + n  # error: this is i32, and `+` takes u8x4 or u8 # hint: cast it: u8(n)
         r16 = fma(w, w, w)  # error: fma() takes floats, and this is i32x4 # hint: write a * b + c
-        r17 = math.sqrt(v)  # error: math.sqrt() takes f32 or f64, and this is f32x4
-        #   # hint: take its components: v.x
+        r17 = math.isnan(v)  # error: math.isnan() of a vector gives no vector
+        #   # hint: take its components: math.isnan(v.x)
         r18 = v if n > 0 else w  # error: the two arms are f32x4 and i32x4 # hint: convert one: f32x4(...)
         r19 = v + PAIR  # error: this is tuple[i32, i32], and `+` takes f32x4 or f32
 
