@@ -218,7 +218,9 @@ class Expressions:
     def varying(self, t: Scalar, depth: int) -> p.Expr:
         """An expression over an input: a negative constant as an amount or exponent is refused by the language."""
         e = self.of(t, depth)
-        return e if any(f"'{name}'" in repr(e) for name in self.inputs) else p.Cast(t.name, p.Name(self.inputs[0]))
+        if any(f"'{name}'" in repr(e) for name in self.inputs):
+            return e
+        return p.Cast(t.name, p.Name(self.inputs[0]) if self.inputs else p.Place("block_dim.x"))
 
     def int_arithmetic(self, t: Scalar, depth: int) -> p.Expr:
         op = self.random.choice(WIDE_ARITHMETIC)

@@ -11,8 +11,9 @@ from random import Random
 
 from . import program as p
 from .generate import ALL, INTS, Access, Expressions, output_type
-from .generate_statements import Functions, Statements, device_function
-from .typing_rules import BOOL, F32, F64, I32, I64, TYPES, U32, U64, Scalar
+from .generate_forms import Forms
+from .generate_statements import Functions, device_function
+from .typing_rules import BOOL, F32, F64, I32, I64, TYPES, U32, U64, Scalar, Vector
 
 PLACES = ("tid", "lane", "thread_idx.x", "lane_id()", "warp_id()", "block_idx.x", "block_dim.x")
 SAME_IN_A_BLOCK = ("block_idx.x", "block_dim.x", "grid_dim.x", "block_dim.y")
@@ -23,7 +24,7 @@ REDUCED = (I32, U32)
 SUMMED = ("add", "sub", "cas_add")
 
 
-class Threads(Statements):
+class Threads(Forms):
     """Makes the statements of a block of threads. ``convergent`` ones are those that all its threads come to."""
 
     def __init__(
@@ -45,14 +46,19 @@ class Threads(Statements):
         self.uniform.payloads = False
         self.variables |= uniforms
         self.expressions.inputs = tuple(inputs)
+        self.collective_functions: dict[str, tuple[Scalar, Scalar]] = {}
+        """Functions to which all threads of a warp come: their parameter's type and their result's."""
 
     def segments(self, count: int, depth: int, mask: int = 32, barriers: bool = True) -> tuple[p.Stmt, ...]:
         """Statements of whole groups of ``mask`` lanes; ``barriers``: of whole blocks."""
         before, arrays = dict(self.variables), dict(self.expressions.arrays)
+        vectors, tuples = dict(self.expressions.vectors), dict(self.tuples)
+        functions = dict(self.expressions.functions)
         lines = [s for _ in range(count) for s in self.segment(depth, mask, barriers)]
         for name in self.variables.keys() - before.keys():
             del self.variables[name]
-        self.expressions.arrays = arrays
+        self.expressions.arrays, self.expressions.vectors, self.tuples = arrays, vectors, tuples
+        self.expressions.functions = functions
         return tuple(lines)
 
     def segment(self, depth: int, mask: int, barriers: bool) -> list[p.Stmt]:
@@ -61,6 +67,8 @@ class Threads(Statements):
         makers += [lambda: [p.Collective("sync_warp", (self.mask(mask),))]]
         if mask == 32 and depth:
             makers += [lambda: self.some_lanes(depth), lambda: self.some_warps(depth)]
+        if mask == 32 and self.collective_functions:
+            makers += [self.call_together] * 2
         if barriers:
             makers += [self.exchange, self.exchange, self.counting, self.together]
         if depth:
@@ -131,6 +139,13 @@ class Threads(Statements):
         orelse = self.segments(1, depth - 1, 32, barriers=False) if self.random.random() < 0.5 else ()
         return [p.If(test, body, orelse)]
 
+    def call_together(self) -> list[p.Stmt]:
+        name = self.random.choice(list(self.collective_functions))
+        kind, result = self.collective_functions[name]
+        target, argument = self.fresh("s"), self.expressions.unknown(self.expressions.of(kind, 1), kind)
+        self.know({target: result})
+        return [p.Assign((target,), p.Call(name, (argument,)))]
+
     # Blocks
 
     def same_test(self) -> p.Expr:
@@ -188,10 +203,11 @@ class Threads(Statements):
 
     def exchange(self) -> list[p.Stmt]:
         """Each writes its own element, all read, and before the next write all have read."""
-        declaration, own, everything = self.shared(self.random.choice(ALL))
+        vector = self.random.random() < 0.2
+        declaration, own, everything = self.shared(self.vectors.any_type() if vector else self.random.choice(ALL))
         name, t = declaration.name, own.type
         assert own.own is not None
-        lines: list[p.Stmt] = [declaration, p.Store(name, own.own, self.expressions.of(t, 2))]
+        lines: list[p.Stmt] = [declaration, p.Store(name, own.own, self.value(t, 2))]
         self.expressions.arrays[name] = own
         if self.random.random() < 0.4:
             lines += self.one(1, loop=False)
@@ -202,6 +218,11 @@ class Threads(Statements):
         self.locked.add(name)
         for _ in range(self.random.randint(1, 2)):
             read, kind = self.fresh(), self.random.choice((t, t, self.random.choice(ALL)))
+            if isinstance(kind, Vector):
+                value = p.Index(name, self.expressions.indices(everything, 1))
+                self.expressions.vectors[read] = kind
+                lines.append(p.Assign((read,), value))
+                continue
             value = self.expressions.element(t, 2) if kind == t else self.expressions.of(kind, 2)
             self.know({read: kind})
             lines.append(p.Assign((read,), value))
@@ -210,6 +231,9 @@ class Threads(Statements):
         self.locked.remove(name)
         del self.expressions.arrays[name]
         return [*lines, p.Collective("sync_threads")]
+
+    def value(self, t: Scalar, depth: int) -> p.Expr:
+        return self.vectors.of(t, depth) if isinstance(t, Vector) else self.expressions.of(t, depth)
 
     def alone(self, name: str, own: Access) -> list[p.Stmt]:
         """An atomic on the thread's own element, of which the old value is known."""
@@ -266,6 +290,20 @@ class Threads(Statements):
         return [atomic]
 
 
+def collective_function(random: Random, name: str, grid: p.Grid) -> tuple[p.Function, Scalar, Scalar]:
+    """A device function with shuffles, votes and reductions in it."""
+    kind, result = random.choice(ALL), random.choice(ALL)
+    maker = Threads(random, {f"{name}_a": kind}, {}, {}, result, grid)
+    # Where its threads are is known in the kernel only.
+    maker.expressions.places = PLACES[2:]
+    lines: list[p.Stmt] = []
+    for _ in range(random.randint(1, 3)):
+        make = random.choice((maker.shuffle, maker.vote, maker.reduction))
+        lines += make(32) if random.random() < 0.7 else maker.one(1, loop=False)
+    lines.append(p.Return(maker.expressions.of(result, 2)))
+    return p.Function(name, ((f"{name}_a", None),), tuple(lines)), kind, result
+
+
 def block_program(random: Random) -> p.Program:
     width, height = random.choice(SHAPES)
     grid = p.Grid(random.choice((1, 1, 2)), (width, height))
@@ -279,6 +317,10 @@ def block_program(random: Random) -> p.Program:
     uniforms = {f"u{k}": random.choice(ALL) for k in range(random.randint(1, 2))}
     result = random.choice(ALL)
     maker = Threads(random, inputs, uniforms, functions, result, grid)
+    if random.random() < 0.4:
+        together, kind, given = collective_function(random, "c0", grid)
+        definitions.append(together)
+        maker.collective_functions["c0"] = (kind, given)
     buffers = []
     body: list[p.Stmt] = []
     for k in range(random.choice((0, 0, 1, 2))):

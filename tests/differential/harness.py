@@ -25,6 +25,8 @@ from .semantics import Value
 from .typing_rules import Scalar, Vector, named
 
 LANES = 32
+OPTIONS = "fmad=False"
+"""Of the kernels: the reference rounds products and sums apart."""
 OPEN = "open"
 """Stands for a result that depends on a NaN's payload, which is not compared."""
 
@@ -92,6 +94,12 @@ def shown(pattern: Expected, t: Scalar) -> str:
     if isinstance(pattern, str):
         return pattern
     return f"{semantics.from_bits(pattern, t)!r} (0x{pattern:0{t.bits // 4}x})"
+
+
+def tame_case(program: p.Program, random: Random, lanes: int) -> Case:
+    """A case of small numbers: few of them overflow."""
+    kinds = [named(t) for _, t in program.inputs]
+    return Case(program, tuple(tuple(values.counted(t, random) for t in kinds) for _ in range(lanes)))
 
 
 def make_case(program: p.Program, random: Random, lanes: int = LANES) -> Case:
@@ -193,24 +201,24 @@ def run_kernel(backend: Backend, module: object, name: str, case: Case) -> list[
     return [int(v) for array in read for v in array]
 
 
-def compile_together(cases: Sequence[Case], target: str, directory: Path) -> str:
+def compile_together(cases: Sequence[Case], target: str, directory: Path, options: str) -> str:
     """One PTX module with kernels p0, p1, ..."""
-    group = load(render.module([case.program for case in cases]), directory)
+    group = load(render.module([case.program for case in cases], options), directory)
     return str(kdsl.compile(group.kernels, target=target).ptx)
 
 
 def run_all(
-    backend: Backend, cases: Sequence[Case], directory: Path, target: str | None = None
+    backend: Backend, cases: Sequence[Case], directory: Path, target: str | None = None, options: str = OPTIONS
 ) -> list[list[int] | str]:
     """Each case's output bits, or its error; one that does not compile does not keep the others from running."""
     try:
-        ptx = compile_together(cases, target or backend.target, directory)
+        ptx = compile_together(cases, target or backend.target, directory, options)
     except kdsl.CompileError as error:
         if len(cases) == 1:
             return [str(error)]
         half = len(cases) // 2
         parts = (cases[:half], cases[half:])
-        return [result for part in parts for result in run_all(backend, part, directory, target)]
+        return [result for part in parts for result in run_all(backend, part, directory, target, options)]
     module = backend.load(ptx.encode())
     results: list[list[int] | str] = []
     for k, case in enumerate(cases):
@@ -218,6 +226,22 @@ def run_all(
             results.append(run_kernel(backend, module, f"p{k}", case))
         except DeviceError as error:
             results.append(f"{type(error).__name__}: {error}")
+    return results
+
+
+def run_each_lane(
+    backend: Backend, cases: Sequence[Case], directory: Path, options: str
+) -> list[tuple[Case, list[int] | str]]:
+    """A launch for each lane: a check that fires in one does not end the others."""
+    module = backend.load(compile_together(cases, backend.target, directory, options).encode())
+    results: list[tuple[Case, list[int] | str]] = []
+    for k, case in enumerate(cases):
+        for lane in case.lanes:
+            one = Case(case.program, (lane,))
+            try:
+                results.append((one, run_kernel(backend, module, f"p{k}", one)))
+            except DeviceError as error:
+                results.append((one, type(error).__name__))
     return results
 
 
@@ -253,9 +277,11 @@ def compare(case: Case, got: list[int] | str, want: list[Expected]) -> Mismatch 
     return None
 
 
-def mismatches(backend: Backend, cases: Sequence[Case], directory: Path, target: str | None = None) -> list[Mismatch]:
+def mismatches(
+    backend: Backend, cases: Sequence[Case], directory: Path, target: str | None = None, options: str = OPTIONS
+) -> list[Mismatch]:
     """Where the compiled programs differ from the reference; ``target`` is the backend's own if None."""
-    results = run_all(backend, cases, directory, target)
+    results = run_all(backend, cases, directory, target, options)
     found = (compare(case, got, expected(case)) for case, got in zip(cases, results, strict=True))
     return [mismatch for mismatch in found if mismatch is not None]
 

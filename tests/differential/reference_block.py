@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from . import program as p
 from .collectives import FULL, RULES, result_types
+from .expand import expanded
 from .memory import Epochs, Undefined
-from .reference_expressions import Frame, Typed, expression
+from .reference import RESULT, settled
+from .reference_expressions import THREAD, Frame, Typed, expression
 from .reference_statements import BREAK, RETURN, Run, count_step, for_rounds, statement, while_rounds
 from .typing_rules import BOOL, I32, U32, Scalar
 from .variables import walk
@@ -54,9 +56,11 @@ def at_once(run: Run) -> Stepped:
 
 
 def stepped_statement(s: p.Stmt, scope: Scope) -> Stepped:
-    if not any(isinstance(inner, p.Collective) for inner in walk([s])):
+    if not waits(s, scope):
         return at_once(statement(s, scope))
     match s:
+        case p.Assign((target,), p.Call() as call):
+            return called(target, call, scope)
         case p.Collective():
             return collective(s, scope)
         case p.If():
@@ -70,6 +74,39 @@ def stepped_statement(s: p.Stmt, scope: Scope) -> Stepped:
         case p.Unrolled():
             return unrolled([stepped(body, scope) for body in s.bodies], stepped(s.orelse, scope))
     raise AssertionError(s)
+
+
+def waits(s: p.Stmt, scope: Scope) -> bool:
+    """Whether a statement may wait for other threads, itself or in a function that it calls."""
+    for inner in walk([s]):
+        if isinstance(inner, p.Assign) and isinstance(inner.value, p.Call):
+            function = scope.functions.get(inner.value.function)
+            if function is not None and any(waits(each, scope) for each in function.body):
+                return True
+        if isinstance(inner, p.Collective):
+            return True
+    return False
+
+
+def called(target: str, call: p.Call, scope: Scope) -> Stepped:
+    """``target = f(x)`` of a function in which threads wait."""
+    function = scope.functions[call.function]
+    arguments = [expression(argument, scope) for argument in call.arguments]
+    names, kinds, values = scope.parameters(function, arguments)
+    inner_scope = settled(function.body, dict(zip(names, kinds, strict=True)), scope.functions)
+    assert inner_scope.result is not None
+    body, given = stepped(expanded(function.body), inner_scope), " given"
+    store = scope.store([(target, Typed(inner_scope.result, lambda frame: frame[given]))])
+
+    def run(frame: Frame) -> Steps:
+        inner: Frame = {n: value(frame) for n, value in zip(names, values, strict=True)}
+        inner[THREAD] = frame[THREAD]
+        yield from body(inner)
+        frame[given] = inner[RESULT]
+        store(frame)
+        return None
+
+    return run
 
 
 def branch(test: Callable[[Frame], bool], body: Stepped, orelse: Stepped) -> Stepped:

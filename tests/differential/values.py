@@ -52,6 +52,8 @@ def draw(t: Scalar, random: Random) -> Any:
     return semantics.from_bits(random.getrandbits(1 if t.kind == "bool" else t.bits), t)
 
 
-def counted(t: Scalar, random: Random) -> Value:
+def counted(t: Scalar, random: Random) -> Any:
     """A small whole number, of which floats are exact sums."""
+    if isinstance(t, Vector):
+        return tuple(counted(t.element, random) for _ in range(t.lanes))
     return semantics.cast(random.randint(0, 9), I32, t)
