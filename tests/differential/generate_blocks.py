@@ -165,9 +165,9 @@ class Threads(Forms):
         self.variables[name] = self.uniform.variables[name] = I32
         body = self.segments(self.random.randint(1, 2), depth - 1, mask, barriers)
         if self.random.random() < 0.4:
+            # Not inside of an exchange, of whose barriers none may be left out.
             leave = p.If(self.same_test(), (self.random.choice((p.Break(), p.Continue())),))
-            place = self.random.randint(0, len(body))
-            body = (*body[:place], leave, *body[place:])
+            body = (*body, leave, *self.segments(1, depth - 1, mask, barriers))
         del self.variables[name], self.uniform.variables[name]
         orelse = self.segments(1, 0, mask, barriers) if self.random.random() < 0.2 else ()
         if self.random.random() < 0.3:
