@@ -16,6 +16,7 @@ from kdsl.frontend.frame import BoundMethod, Frame, NestedFunction
 from kdsl.frontend.groups import GroupMethod
 from kdsl.frontend.hints import public_names
 from kdsl.frontend.intrinsics import intrinsic_call
+from kdsl.frontend.mutating import call_method
 from kdsl.frontend.structs import class_type, struct_type
 from kdsl.frontend.syntax import EXPRESSIONS
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, describe, type_of
@@ -82,7 +83,7 @@ def _call_object(frame: Frame, callee: Any, node: ast.Call) -> Value:
     if struct is not None:
         return structs.construct(frame, struct, node)
     if isinstance(callee, BoundMethod):
-        return struct_methods.call_method(frame, callee, node)
+        return call_method(frame, callee, node)
     host = HOST_FUNCTIONS.get(getattr(callee, "__module__", "")) or instead.of_module(callee)
     if isinstance(callee, FunctionType | MethodType) and host is not None:
         return frame.error(node.func, f"`{frame.text(node.func)}` is a function of the host", host)

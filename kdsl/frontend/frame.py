@@ -133,6 +133,8 @@ class Frame:
     outer: Frame | None = None
     outermost: bool = False
     """Whether this is a kernel."""
+    changes_self: bool = False
+    """Whether this is a method that assigns to its object, which the call then stores where it came from."""
     calls: tuple[Span, ...] = ()
     at: Span | None = None
     """Where all of it stands, for a function that is a part of the language: at the user's call."""

@@ -14,6 +14,7 @@ from kdsl.frontend.escapes import check_returned
 from kdsl.frontend.frame import ALL, Frame, NestedFunction, unknown
 from kdsl.frontend.infer import infer
 from kdsl.frontend.meet import converted
+from kdsl.frontend.mutating import returning_self
 from kdsl.frontend.names import RETURN, mangle, scope_of, unique
 from kdsl.frontend.statements import block
 from kdsl.frontend.values import (
@@ -62,9 +63,13 @@ def call_function(
     callee: Callee,
     bound: tuple[tuple[Value, ast.expr], ...] = (),
     keywords: Mapping[str, tuple[Value, ast.expr]] = MappingProxyType({}),
+    *,
+    changes: bool = False,
 ) -> Value:
     """A call of a device function, typed by its arguments; ``bound`` stand before those that the call writes, and
     ``keywords`` are for what it does not.
+
+    ``changes``: it returns its first argument, too, as it is at its end, which the type of the call does not say.
     """
     made = definition(frame, callee, node)
     if made is None:
@@ -74,11 +79,12 @@ def call_function(
         return POISON
     # What is the language's own stands, to the user, where it was called.
     at = frame.span(node) if made.is_own else None
-    key = (*_key(callee, made, given), at)
+    key = (*_key(callee, made, given), at, changes)
     if not _may_recurse(frame, node, made, key):
         return POISON
     instance = _instance(frame, made, given, key, at)
     if not frame.quiet and not instance.name:
+        instance.frame.changes_self = changes
         instance.frame.calls = frame.calls if made.is_own else (frame.span(node), *frame.calls)
         build(instance)
     return _result(frame, instance, given, node)
@@ -270,6 +276,8 @@ def build(instance: Instance, kernel_name: str | None = None) -> ir.Function:
     others = (local for _, local in frame.captured.values() if local not in parameters)
     all_parameters = (*parameters, *others)
     whole = (*entry, *body)
+    if frame.changes_self:
+        whole, result = returning_self(whole, frame.locals[frame.scope.parameters[0].arg], result)
     functions = {f.name: f for f in session.functions}
     instance.built = ir.Function(
         name,

@@ -61,7 +61,7 @@ def target_place(frame: Frame, target: Target, base: Value) -> Place | None:
             name = "s" if isinstance(base.type, StructType) else "v"
             frame.error(target, message, f"bind it to a name first: {name} = {text}")
         return None
-    if isinstance(owner, OfVariable) and not _may_change(frame, owner.local, target):
+    if isinstance(owner, OfVariable) and not changeable(frame, owner.local, target):
         return None
     if isinstance(owner, InMemory) and _written(frame, owner.address, target) is None:
         return None
@@ -122,15 +122,17 @@ def _written(frame: Frame, address: ir.Expr, target: Target) -> ir.Expr | None:
     return written_address(frame, address, target)
 
 
-def _may_change(frame: Frame, local: ir.Local, target: Target) -> bool:
-    """Whether a variable's parts may be assigned to: not those of a method's own object, which is a copy."""
+def changeable(frame: Frame, local: ir.Local, target: ast.expr) -> bool:
+    """Whether a variable's parts may be assigned to: not those of a method's own object, where that would be lost."""
     method = structs.method_name(frame)
-    if method is None or method in structs.IN_PLACE or frame.scope.parameters[0].arg != local.name:
+    if method is None or frame.changes_self or method in structs.IN_PLACE:
         return True
     name = local.name
-    message = f"`{name}` is a copy in a kernel: what `{method}` assigns to it is lost"
+    if frame.scope.parameters[0].arg != name:
+        return True
     made = structs.owner_name(frame)
-    frame.error(target, message, f"return a new struct, return {made}(...), and assign that: p = p.{method}(...)")
+    hint = f"return a new struct: return {made}(...)" if method.startswith("__") else f"call it as p.{method}(...)"
+    frame.error(target, f"`{name}` is a copy here: what `{method}` assigns to it is lost", hint)
     return False
 
 
@@ -148,12 +150,12 @@ def write(frame: Frame, place: Place, value: ir.Expr | None, node: ast.stmt) -> 
     span = frame.span(node)
     match place:
         case OfVariable(local, steps):
-            frame.emit(ir.Assign(local, _with(ir.Read(local, local.type, span), steps, value, span), span))
+            frame.emit(ir.Assign(local, with_part(ir.Read(local, local.type, span), steps, value, span), span))
         case InMemory(address):
             frame.emit(ir.Store(address, value, span))
 
 
-def _with(whole: ir.Expr, steps: tuple[int, ...], value: ir.Expr, span: Span) -> ir.Expr:
+def with_part(whole: ir.Expr, steps: tuple[int, ...], value: ir.Expr, span: Span) -> ir.Expr:
     """A struct or vector with another value in one part."""
     if not steps:
         return value
@@ -161,7 +163,7 @@ def _with(whole: ir.Expr, steps: tuple[int, ...], value: ir.Expr, span: Span) ->
     if isinstance(type, VectorType):
         return ir.WithLane(whole, index, value, type, span)
     assert isinstance(type, StructType)
-    inner = _with(ir.FieldValue(whole, index, type.fields[index].type, span), steps[1:], value, span)
+    inner = with_part(ir.FieldValue(whole, index, type.fields[index].type, span), steps[1:], value, span)
     return ir.WithField(whole, index, inner, type, span)
 
 

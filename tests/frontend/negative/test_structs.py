@@ -18,8 +18,16 @@ class Vec:
         return self.x + self.y
 
     def grow(self, s: f32):
-        self.x *= s  # error: `self` is a copy in a kernel: what `grow` assigns to it is lost
-        # hint: return a new struct, return Vec(...), and assign that: p = p.grow(...)
+        self.x *= s  # error: `self` is a copy here: what `grow` assigns to it is lost # hint: call it as p.grow(...)
+
+    def __mul__(self, s: f32):
+        self.x *= s  # error: `self` is a copy here: what `__mul__` assigns to it is lost
+        # hint: return a new struct: return Vec(...)
+        return self
+
+    def take(self):
+        self.x = 0
+        return 1
 
     def without():
         return 1
@@ -48,6 +56,15 @@ class Odd:
 
     def __bool__(self):
         return self.a
+
+
+@struct
+class Changed:
+    a: i32
+    c: f32
+
+    def change(self):
+        self.a = 1
 
 
 class Class:
@@ -107,6 +124,8 @@ def test_methods():
     def k(v: Vec, out: Ptr[f32]):
         out[0] = v.length(1)  # error: length() takes 0 arguments, and this gives 1
         v.grow(2.0)
+        Vec.grow(v, 2.0)
+        w = v * 2.0
         out[1] = v.without()  # error: `without` takes no `self` # hint: a method without `self` is a @staticmethod
         out[2] = v.made()  # error: `made` is a class method, and a kernel has no classes
         # hint: make it a @staticmethod that names Vec
@@ -114,7 +133,22 @@ def test_methods():
         out[4] = v[0]  # error: Vec has no elements # hint: define __getitem__ in it, or compute with its fields
         out[5] = len(v)  # error: Vec has no len() # hint: define __len__ in it, or compute with its fields
 
-    check_errors(k, helpers=(Vec.grow,))
+    check_errors(k, helpers=(Vec.grow, Vec.__mul__))
+
+
+def test_methods_that_change_their_object():
+    @kernel
+    def k(a: Ptr[Plain], v: Vec, out: Ptr[f32], n: i32):
+        out[0] = a[n].v.take()  # error: `take` changes `a[n].v`, an element of memory: call it in a statement
+        #   of its own # hint: or bind the element to a name first: s = a[n].v
+        (v if n else a[0].v).take()  # error: `take` changes `v if n else a[0].v`, which is no variable of this
+        #   function, and no element of an array # hint: bind it to a name first: s = v if n else a[0].v
+        out[1] = v.grow(1.0)  # error: `v.grow(1.0)` returns no value # hint: call it in a statement of its own
+        t = constant.array(TABLE, Changed)
+        t[0].change()  # error: a kernel cannot write constant memory # hint: copy it into a shared or local array first
+        v.take(1)  # error: take() takes 0 arguments, and this gives 1
+
+    check_errors(k)
 
 
 def test_operators():
