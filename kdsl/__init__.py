@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from kdsl.host import Event, Stream, empty, synchronize, to_device, zeros
     from kdsl.lang import atomic
     from kdsl.lang import math as math
+    from kdsl.lang.alignment import assume_aligned, copy_block, is_aligned
     from kdsl.lang.bits import (
         bfe,
         bfi,
@@ -221,6 +222,7 @@ _MODULES = {
     "kdsl.lang.special": "brkpt clock clock64 globaltimer nanosleep sm_id trap",
     "kdsl.lang.memory": "address_of shared local load store prefetch",
     "kdsl.lang.policies": "createpolicy_fractional",
+    "kdsl.lang.alignment": "assume_aligned copy_block is_aligned",
     "kdsl.lang.inline": "asm",
     "kdsl.lang.static": "static_assert static_range type_of unroll",
     "kdsl.lang.struct": "struct",
@@ -289,6 +291,7 @@ __all__ = [
     "all_sync",
     "any_sync",
     "asm",
+    "assume_aligned",
     "atomic",
     "ballot_sync",
     "barrier",
@@ -317,6 +320,7 @@ __all__ = [
     "cluster_wait",
     "clz",
     "constant",
+    "copy_block",
     "createpolicy_fractional",
     "cuda_module",
     "current_device",
@@ -367,6 +371,7 @@ __all__ = [
     "i32x4",
     "i64",
     "i64x2",
+    "is_aligned",
     "kernel",
     "lane_id",
     "lanemask_eq",

@@ -101,6 +101,13 @@ def check_size(context: Context, e: ir.ArrayExpr, made: llvm.Value, size: llvm.V
     )
 
 
+def check_alignment(context: Context, e: ir.AssumeAligned, holds: llvm.Value, address: llvm.Value) -> None:
+    """An address is what was promised of it."""
+    text = f"assume_aligned() of {_array_name(e.operand)}: address {{:#x}} is no multiple of {{}}"
+    alignment = llvm.Constant(I64, e.alignment)
+    _require(context, holds, _site(e.span, "uu", text, memory=True), (address, alignment))
+
+
 def _signed_word(context: Context, value: llvm.Value) -> llvm.Value:
     return value if value.type == I64 else context.builder.sext(value, I64)
 

@@ -8,7 +8,7 @@ from typing import Any, assert_never
 
 from llvmlite import ir as llvm
 
-from kdsl.codegen import arithmetic, checks, libdevice, memory, structs, vectors, views
+from kdsl.codegen import arithmetic, checks, libdevice, memory, promises, structs, vectors, views
 from kdsl.codegen.atomics import atomic_load, emit_atomic
 from kdsl.codegen.caching import cached_load
 from kdsl.codegen.context import Context
@@ -103,10 +103,14 @@ class Expressions:
             case ir.ListExpr():
                 elements = [self.value(x) for x in e.elements]
                 return self._at(e, fill, self.context, self._array(e.array), e, elements)
+            case ir.AssumeAligned():
+                return self._at(e, promises.assume, self.context, e, self.value(e.operand))
+            case ir.IsAligned():
+                return self._at(e, promises.is_aligned, self.context, e, self.value(e.operand))
             case ir.View():
                 return self._view(e)
             case ir.ArrayExpr():
-                data, words = self.value(e.data), [self.value(x) for x in (*e.extents, *e.strides)]
+                data, words = self.value(e.address), [self.value(x) for x in (*e.extents, *e.strides)]
                 size = self.value(e.size) if e.size is not None and self.context.options.debug else None
                 return self._at(e, views.whole, self.context, e, data, words, size)
             case ir.SharedArray() | ir.LocalArray():

@@ -30,6 +30,8 @@ def operands(node: ir.Expr) -> tuple[ir.Expr, ...]:
             return node.operands
         case ir.Conditional():
             return (node.test, node.then, node.orelse)
+        case ir.AssumeAligned() | ir.IsAligned():
+            return (node.operand,)
         case ir.Extent() | ir.Stride():
             return (node.array,)
         case ir.ListExpr():
@@ -38,7 +40,7 @@ def operands(node: ir.Expr) -> tuple[ir.Expr, ...]:
             bounds = [b for axis in zip(node.starts, node.stops, node.steps, strict=True) for b in axis]
             return (node.base, *(b for b in bounds if b is not None))
         case ir.ArrayExpr():
-            return (node.data, *node.extents, *node.strides, *(() if node.size is None else (node.size,)))
+            return (node.address, *node.extents, *node.strides, *(() if node.size is None else (node.size,)))
         case ir.DynamicShared():
             return (node.offset,)
         case ir.TupleExpr() | ir.VectorExpr() | ir.StructExpr():

@@ -194,7 +194,12 @@ class GlobalMemory:
             return f"out-of-bounds {access}: {outside(allocation, offset, size)}"
         if write and not allocation.writable:
             return f"{access}: {allocation.name} is read-only"
-        return f"misaligned {access}: not a multiple of {size}"
+        return f"misaligned {access}: not a multiple of {size}{promised(size)}"
+
+
+def promised(size: int) -> str:
+    """What makes an access so wide, where no scalar is."""
+    return " (a vector's, or what assume_aligned() promised)" if size > 8 else ""
 
 
 class Mixed(Exception):

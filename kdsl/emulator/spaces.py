@@ -12,7 +12,7 @@ import numpy as np
 
 from kdsl.backend import MemoryFault
 from kdsl.emulator.fragment import Fragment
-from kdsl.emulator.memory import REGION_BITS, Array, LaneFault, Storage
+from kdsl.emulator.memory import REGION_BITS, Array, LaneFault, Storage, promised
 
 LOCAL_START = 1 << 20
 WRITTEN = {1: 0x01, 2: 0x0101, 4: 0x01010101, 8: 0x0101010101010101}
@@ -137,7 +137,7 @@ class SharedMemory(RowMemory):
         offset = place - region.address
         name = f"{region.name} of {region.size} bytes"
         if 0 <= offset <= region.size - size:
-            return LaneFault(MemoryFault, f"misaligned {access}: not a multiple of {size}", position)
+            return LaneFault(MemoryFault, f"misaligned {access}: not a multiple of {size}{promised(size)}", position)
         if place < 1 << REGION_BITS and offset < -(1 << (REGION_BITS - 1)):
             return LaneFault(MemoryFault, f"{access}: null pointer", position)
         if offset < 0:
@@ -202,6 +202,6 @@ class LocalMemory(RowMemory):
             place -= 1 << (offset.itemsize * 8)
         access = f"{'write' if write else 'read'} of {size} byte{'s' if size > 1 else ''} at local address {place:#x}"
         if not outside[position]:
-            return LaneFault(MemoryFault, f"misaligned {access}: not a multiple of {size}", position)
+            return LaneFault(MemoryFault, f"misaligned {access}: not a multiple of {size}{promised(size)}", position)
         where = f"{-place} bytes before" if place < 0 else f"{max(place + size - top, 0)} bytes past the end of"
         return LaneFault(MemoryFault, f"out-of-bounds {access}: {where} local memory of {top} bytes", position)

@@ -27,6 +27,7 @@ SECTIONS = {
     "Clocks, sleep and traps": "special",
     "Atomics": "atomic",
     "Shared and local arrays": "memory",
+    "Alignment and copies by a block": "alignment",
     "Cache policies": "policies",
     "Casts": "casts",
     "Inline PTX": "inline",

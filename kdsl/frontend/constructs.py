@@ -11,6 +11,7 @@ from typing import Any
 
 from kdsl.frontend import (
     addresses,
+    alignment,
     arrays,
     atomics,
     builtin,
@@ -31,6 +32,7 @@ from kdsl.groups.scratch import collect, collect_from, deposit
 from kdsl.ir.nodes import AtomicOp, UnaryOp
 from kdsl.lang import atomic
 from kdsl.lang import groups as lang_groups
+from kdsl.lang.alignment import assume_aligned, copy_block, is_aligned
 from kdsl.lang.casts import bitcast
 from kdsl.lang.cluster import map_shared_rank, shared_rank_of
 from kdsl.lang.inline import asm
@@ -89,6 +91,9 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (store, caching.store),
         (prefetch, caching.prefetch),
         (asm, inline.asm),
+        (assume_aligned, alignment.assume_aligned),
+        (is_aligned, alignment.is_aligned),
+        (copy_block, alignment.copy_block),
         (lang_groups.this_block, groups.whole("Block")),
         (lang_groups.this_cluster, groups.whole("Cluster")),
         (lang_groups.this_grid, groups.whole("Grid")),

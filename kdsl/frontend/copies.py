@@ -90,7 +90,7 @@ def _copy(
     origin = value if _is_plain(value) else _kept(frame, value, "source", span)
     destination = _kept(frame, view, "target", span)
     if frame.session.options.debug and (t.shape is None or source.shape is None):
-        _check_extents(frame, destination, t, origin, source, span)
+        check_extents(frame, destination, t, origin, source, span)
 
     def element(indices: tuple[ir.Expr, ...]) -> ir.Expr:
         made = converted(frame, Runtime(_element(origin, indices, source, span)), t.element, place, "")
@@ -130,7 +130,7 @@ def _kept(frame: Frame, value: ir.Expr, name: str, span: Span) -> ir.Expr:
     return ir.Read(local, local.type, span)
 
 
-def _check_extents(frame: Frame, a: ir.Expr, t: ArrayType, b: ir.Expr, source: ArrayType, span: Span) -> None:
+def check_extents(frame: Frame, a: ir.Expr, t: ArrayType, b: ir.Expr, source: ArrayType, span: Span) -> None:
     """In a debug build: the extents are equal."""
     for axis in range(t.ndim):
         x, y = _extent(a, t, axis, span), _extent(b, source, axis, span)

@@ -43,13 +43,15 @@ def _is_pure(expr: ir.Expr) -> bool:
             return _is_pure(expr.value) and _is_pure(expr.element)
         case ir.Lanewise():
             return all(map(_is_pure, expr.operands))
+        case ir.AssumeAligned() | ir.IsAligned():
+            return _is_pure(expr.operand)
         case ir.Extent() | ir.Stride():
             return _is_pure(expr.array)
         case ir.View():
             bounds = [b for b in (*expr.starts, *expr.stops, *expr.steps) if b is not None]
             return _is_pure(expr.base) and all(map(_is_pure, bounds))
         case ir.ArrayExpr():
-            return all(map(_is_pure, (expr.data, *expr.extents, *expr.strides)))
+            return all(map(_is_pure, (expr.address, *expr.extents, *expr.strides)))
         case ir.Load():
             return expr.access is None and _is_pure(expr.address)
         case ir.ElementAddress():

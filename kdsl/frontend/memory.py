@@ -354,6 +354,8 @@ def array_attribute(frame: Frame, array: ir.Expr, type: ArrayType, name: str, no
             return Weak(type.ndim)
         case "dtype":
             return Static(type.element)
+        case "itemsize":
+            return Weak(type.element.size)
         case "size":
             return _size(frame, array, type, node)
         case "T":

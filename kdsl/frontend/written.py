@@ -39,7 +39,7 @@ def written_parameters(
 def _read_at(address: ir.Expr) -> list[ir.Expr]:
     """What is evaluated for an address that is only read at; the variable that it starts from is left out."""
     found: list[ir.Expr] = []
-    while isinstance(address, ir.ElementAddress | ir.Bitcast | ir.FieldAddress | ir.View):
+    while isinstance(address, ir.ElementAddress | ir.Bitcast | ir.FieldAddress | ir.View | ir.AssumeAligned):
         match address:
             case ir.ElementAddress(base, indices):
                 found += indices
@@ -47,16 +47,16 @@ def _read_at(address: ir.Expr) -> list[ir.Expr]:
             case ir.View(base, starts, stops, steps):
                 found += [bound for bound in (*starts, *stops, *steps) if bound is not None]
                 address = base
-            case ir.FieldAddress(inner) | ir.Bitcast(inner):
+            case ir.FieldAddress(inner) | ir.Bitcast(inner) | ir.AssumeAligned(inner):
                 address = inner
     return found if isinstance(address, ir.Read) else [*found, address]
 
 
 def _origin(value: ir.Expr) -> ir.Local | None:
     """The variable of which an array is a part, or the whole."""
-    is_part = isinstance(value, ir.View)
-    while isinstance(value, ir.View):
-        value = value.base
+    is_part = isinstance(value, ir.View | ir.AssumeAligned)
+    while isinstance(value, ir.View | ir.AssumeAligned):
+        value = value.base if isinstance(value, ir.View) else value.operand
     if not isinstance(value, ir.Read) or not (is_part or isinstance(value.type, ArrayType)):
         return None
     return value.local
@@ -82,6 +82,8 @@ def _visit(
             pending += [*_read_at(address), *([] if policy is None else [policy])]
         case ir.Prefetch(address):
             pending += _read_at(address)
+        case ir.IsAligned(operand):
+            pending += _read_at(operand)
         case ir.Extent(array=array) | ir.Stride(array=array):
             pending += _read_at(array)
         case ir.Assign(local, value) | ir.AssignExpr(local, value) if (origin := _origin(value)) is not None:
@@ -146,7 +148,7 @@ NOT_CHILDREN = frozenset(
         "message",
         "template",
     }
-    | {"value_type", "kept", "repeat", "index", "axis", "uid", "name"}
+    | {"value_type", "kept", "repeat", "alignment", "index", "axis", "uid", "name"}
     | {"template", "names", "variable", "volatile", "memory", "early", "common"}
 )
 

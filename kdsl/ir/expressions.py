@@ -193,12 +193,32 @@ class ArrayExpr:
     In a debug build the product of the extents is ``size``, if that is given.
     """
 
-    data: Expr
+    address: Expr
     extents: tuple[Expr, ...]
     strides: tuple[Expr, ...]
     type: ArrayType
     span: Span
     size: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AssumeAligned:
+    """A pointer or array whose address is promised to be a multiple of a power of two; a debug build checks it."""
+
+    operand: Expr
+    alignment: int
+    type: Type
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class IsAligned:
+    """Whether the address of a pointer or array is a multiple of a power of two."""
+
+    operand: Expr
+    alignment: int
+    type: ScalarType
+    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,6 +474,8 @@ Expr = (
     | Stride
     | View
     | ArrayExpr
+    | AssumeAligned
+    | IsAligned
     | SharedArray
     | DynamicShared
     | ConstantArray

@@ -165,6 +165,10 @@ class _Printer:
                 return f"{self.expr(array)}.strides[{axis}]"
             case ir.ListExpr(_, elements, repeat):
                 return f"[{', '.join(map(self.expr, elements))}]{f' * {repeat}' if repeat > 1 else ''}"
+            case ir.AssumeAligned(operand, alignment):
+                return f"assume_aligned({self.expr(operand)}, {alignment})"
+            case ir.IsAligned(operand, alignment):
+                return f"is_aligned({self.expr(operand)}, {alignment})"
             case ir.View():
                 return self.view(e)
             case ir.ArrayExpr(data, extents, strides, type):

@@ -174,6 +174,10 @@ class _Verifier:
                 _require(_is_int(offset.type) and type.space is Space.SHARED, e, "no offset into shared memory")
             case ir.ElementAddress() | ir.Load() | ir.Extent() | ir.Stride() | ir.Atomic():
                 _verify_access(e)
+            case ir.AssumeAligned(operand, alignment) | ir.IsAligned(operand, alignment):
+                _require(isinstance(operand.type, PointerType | ArrayType), e, "the alignment of no address")
+                _require(alignment > 0 and not alignment & (alignment - 1), e, "no alignment")
+                _require(isinstance(e, ir.IsAligned) or operand.type == e.type, e, "another type")
             case ir.View() | ir.ArrayExpr():
                 _verify_view(e)
             case ir.ListExpr(array, elements, repeat, type):
@@ -269,7 +273,7 @@ def _verify_view(e: ir.View | ir.ArrayExpr) -> None:
     t = e.type
     _require(t.shape is None or len(t.shape) == t.ndim, e, "another shape")
     if isinstance(e, ir.ArrayExpr):
-        _require(_points_at(e.data, t.element), e, "no address of its elements")
+        _require(_points_at(e.address, t.element), e, "no address of its elements")
         _require(len(e.extents) == (t.ndim if t.shape is None else 0), e, "extents")
         _require(len(e.strides) == (t.ndim if t.strided else 0), e, "strides")
         _require(all(x.type == (t.index or I32) for x in (*e.extents, *e.strides)), e, "no index type")

@@ -327,6 +327,21 @@ def test_a_parameter_that_is_only_read_through_views_is_not_copied_back(device: 
     assert out[0, 0] == of(A[0])
 
 
+@kernel
+def written_through(a: Array[f32, 2], b: Array[f32, 2], c: Array[f32, 2]):
+    a.T[2, 1] = -1.0
+    flat = b.reshape(-1)
+    flat[7] = -2.0
+    c.view(u32)[0, 0] = u32(0)
+    c.view(f32x2)[1, 1] = f32x2(5.0)
+
+
+def test_what_is_written_through_another_shape_is_copied_back(device: str) -> None:
+    a, b, c = A.copy(), A.copy(), A + 1
+    written_through[1, 1](a, b, c)
+    assert (a[1, 2], b[1, 1], c[0, 0], c[1, 2], c[1, 3]) == (-1, -2, 0, 5, 5)
+
+
 # Debug builds.
 
 
