@@ -16,6 +16,7 @@ from kdsl import (
     MemoryFault,
     Ptr,
     Target,
+    asm,
     atomic,
     bf16,
     bf16x2,
@@ -268,6 +269,28 @@ def test_ptx_without_the_old_value() -> None:
         "atom.global.add.u32",
         "red.global.min.u32",
     ]
+
+
+@kernel
+def with_braces(x: Ptr[u32], out: Ptr[u32]):
+    old = atomic.add(x, 0, 1)
+    half = asm("{{\n.reg .u32 t;\nmov.u32 t, {a};\nshr.u32 {d}, t, 1;\n}}\n", a=x[1], out=u32)
+    out[0] = old + half
+
+
+@kernel
+def beside_it(x: Ptr[u32], out: Ptr[u32]):
+    atomic.add(x, 0, 1)
+    out[0] = x[1]
+
+
+def test_braces_in_inline_ptx_end_no_function(device: str) -> None:
+    compilation = kdsl.compile([with_braces, beside_it], target="sm_90")
+    assert compilation.cubin
+    assert ACCESS.findall(compilation.ptx) == ["atom.global.add.u32", "red.global.add.u32"]
+    x, out = np.array([5, 14], np.uint32), np.zeros(1, np.uint32)
+    with_braces[1, 1](x, out)
+    assert (x.tolist(), out[0]) == ([6, 14], 12)
 
 
 def test_a_misaligned_vector_is_a_fault() -> None:
