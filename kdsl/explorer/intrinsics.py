@@ -40,6 +40,7 @@ SECTIONS = {
     "Special functions": "math.special",
     "Rounding and remainders": "math.rounding",
     "Parts of a float": "math.parts",
+    "16-bit floats": "math.half",
     "Fast approximations": "math.fast",
     "Directed rounding": "math.rounded",
     "Conversions": "math.conversion",

@@ -15,6 +15,9 @@ F = TypeVar("F", f32, f64)
 I = TypeVar("I", i32, u32)  # noqa: E741 (beside F, N and S)
 """A 32-bit integer."""
 
+H = TypeVar("H", f16, bf16)
+"""A float of 16 bits."""
+
 R = TypeVar("R", i32, u32, f32)
 """32 bits that have an order."""
 

@@ -112,6 +112,7 @@ from kdsl.lang.math.geometry import (
     rnorm3d,
     rnorm4d,
 )
+from kdsl.lang.math.half import hfma, hfma_relu
 from kdsl.lang.math.integer import (
     brev,
     byte_perm,
@@ -242,7 +243,9 @@ __all__ = [
     "float2ll_ru", "float2ll_rz", "float2uint_rd", "float2uint_rn", "float2uint_ru", "float2uint_rz", "float2ull_rd",
     "float2ull_rn", "float2ull_ru", "float2ull_rz", "float_as_int", "float_as_uint", "floor", "fma", "fma_ieee_rd",
     "fma_ieee_rn", "fma_ieee_ru", "fma_ieee_rz", "fma_rd", "fma_rn", "fma_ru", "fma_rz", "fmax", "fmin", "fmod",
-    "frexp", "hadd", "half2float", "hiloint2double", "hypot", "ilogb", "inf", "int2double_rn", "int2float_rd",
+    "frexp", "hadd", "half2float", "hfma",
+    "hfma_relu",
+    "hiloint2double", "hypot", "ilogb", "inf", "int2double_rn", "int2float_rd",
     "int2float_rn", "int2float_ru", "int2float_rz", "int_as_float", "isfinite", "isinf", "isnan", "j0", "j1", "jn",
     "ldexp", "lgamma", "ll2double_rd", "ll2double_rn", "ll2double_ru", "ll2double_rz", "ll2float_rd", "ll2float_rn",
     "ll2float_ru", "ll2float_rz", "llrint", "llround", "log", "log1p", "log2", "log10", "logb", "longlong_as_double",
