@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,14 +17,18 @@ from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_conf
 from kdsl.runtime.variables import ModuleVariables, attach
 from kdsl.target import Target
 
+_FUNCTION = re.compile(rb"^[^\n/]*\.(?P<kind>entry|func)\s+(?:\([^)]*\)\s*)?(?P<name>[\w$]+)", re.MULTILINE)
+
 
 class LoadedModule:
     """A module on a device. ``from_module`` of a `cuda_module` gives its entries their types."""
 
-    def __init__(self, backend: Backend, handle: Any, name: str) -> None:
+    def __init__(self, backend: Backend, handle: Any, name: str, cooperative: Collection[str] = ()) -> None:
         self.backend = backend
         self.handle = handle
         self.name = name
+        self.cooperative = frozenset(cooperative)
+        """The kernels that are known to wait for the whole grid, so that all their blocks must run together."""
 
     @property
     def globals(self) -> ModuleVariables:
@@ -45,7 +50,19 @@ def load_module(image: str | Path | bytes) -> LoadedModule:
     name = "<bytes>" if isinstance(image, bytes) else str(image)
     data = image if isinstance(image, bytes) else Path(image).read_bytes()
     backend = current_device()
-    return LoadedModule(backend, backend.load(data), name)
+    return LoadedModule(backend, backend.load(data), name, _cooperative(data))
+
+
+def _cooperative(image: bytes) -> frozenset[str]:
+    """The kernels of PTX text that look for a cooperative launch's workspace, themselves or maybe in a function."""
+    if b"%envreg" not in image:  # most modules; and cubins, of which this does not tell
+        return frozenset()
+    starts = [*_FUNCTION.finditer(image)]
+    ends = [*(start.start() for start in starts[1:]), len(image)]
+    looking = [start for start, end in zip(starts, ends, strict=True) if b"%envreg1" in image[start.start() : end]]
+    entries = [start for start in starts if start["kind"] == b"entry"]
+    found = entries if any(start["kind"] == b"func" for start in looking) else looking
+    return frozenset(start["name"].decode() for start in found)
 
 
 class LoadedKernel:
@@ -184,8 +201,10 @@ class KernelModule:
         loaded = {}
         for kernel in self.kernels:
             # What the foreign code writes is not known, so every array is copied back.
-            launcher = build_launcher(module.backend, module.handle, kernel.name, kernel.name, _annotated(kernel))
-            loaded[kernel.name] = launcher
+            loaded[kernel.name] = build_launcher(
+                module.backend, module.handle, kernel.name, kernel.name, _annotated(kernel),
+                cooperative=kernel.name in module.cooperative,
+            )  # fmt: skip
         return LoadedKernels(list(loaded), lambda: loaded, module.globals)
 
 

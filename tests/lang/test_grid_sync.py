@@ -139,6 +139,30 @@ def test_kernels_of_a_module(device: str) -> None:
     assert out.tolist() == [1] * 96
 
 
+def test_ptx_that_was_stored_is_launched_cooperatively(device: str) -> None:
+    """With the barrier in the kernel, or (as other compilers may leave it) in a function that any may call."""
+    ptx = kdsl.compile([plain, helped], target=kdsl.current_device().target).ptx
+
+    @kdsl.cuda_module
+    class stored:
+        @kernel
+        def helped(x: Ptr[i32], out: Ptr[i32]):
+            pass
+
+        @kernel
+        def plain(x: Ptr[i32], out: Ptr[i32]):
+            pass
+
+    module = kdsl.load_module(ptx.encode())
+    assert module.cooperative == {"helped"}
+    x, out = np.zeros(1, np.int32), np.zeros(640, np.int32)
+    stored.from_module(module).helped[10, 64](x, out)
+    assert out.tolist() == [7] * 640
+    function = ".func of_all()\n{\n\t.reg .b32 %r<10>;\n\tmov.b32 \t%r9, %envreg1;\n\tret;\n}\n"
+    head, entries = ptx.split(".address_size 64", 1)
+    assert kdsl.load_module(f"{head}.address_size 64\n{function}{entries}".encode()).cooperative == {"helped", "plain"}
+
+
 def test_launches_in_two_streams_do_not_disturb_each_other(device: str) -> None:
     """Both grids are on the GPU at the same time: each has a counter of its own."""
     n, steps = 5003, 200 if device == "cuda" else 6
