@@ -55,7 +55,6 @@ def assign(frame: Frame, node: ast.Assign) -> None:
             # In PTX the array is called as the variable that holds it.
             value = Runtime(replace(array, name=mangle(name)))
         case Runtime(ir.ListExpr(array) as made), [ast.Name(id=name)]:
-            check_made_anew(frame, name, node.value)
             value = Runtime(replace(made, array=replace(array, name=mangle(name))))
     for target in node.targets:
         store(frame, target, value, node.value, node)
@@ -150,6 +149,7 @@ def bind(frame: Frame, target: ast.Name, value: Value, place: ast.expr) -> ir.Ex
     if name in frame.constants or isinstance(value, Poison):
         return None
     type = frame.types.get(name)
+    check_made_anew(frame, target, type_of(value))
     if type_of(value) == VOID:
         frame.error(place, f"`{frame.text(place)}` returns no value")
         return None

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from kdsl.frontend.frame import Frame
+from kdsl.frontend.lists import is_list
+from kdsl.frontend.values import Lattice
 from kdsl.frontend.written import children
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import ArrayType, PointerType, Space, TupleType, Type
@@ -55,17 +57,26 @@ def _all(nodes: tuple[object, ...]) -> Iterator[object]:
             pending += children(node)
 
 
-def check_made_anew(frame: Frame, name: str, node: ast.expr) -> None:
+def check_made_anew(frame: Frame, target: ast.Name, type: Lattice | None) -> None:
     """Report a list made in a loop, in the place of the one before it, which another name still holds."""
-    if not frame.loops or frame.quiet:
+    if not frame.loops or frame.quiet or not isinstance(type, ArrayType) or type.space is not Space.LOCAL:
+        return
+    own = next((b.value for b in frame.scope.bindings.get(target.id, ()) if b.target is target), None)
+    if own is None or not _makes_list(own):
         return
     for other, bindings in frame.scope.bindings.items():
         for binding in bindings:
-            if other != name and binding.value is not None and not binding.path and _is_part_of(binding.value, name):
-                line = getattr(binding.target, "lineno", node.lineno)
+            if other != target.id and binding.value is not None and _is_part_of(binding.value, target.id):
+                line = getattr(binding.target, "lineno", target.lineno)
                 message = f"a list made anew takes the place of the one before, which `{other}` holds (line {line})"
-                frame.error(node, message, f"copy the elements: {other}[:] = {name}")
+                frame.error(own, message, f"copy the elements: {other}[:] = {target.id}")
                 return
+
+
+def _makes_list(value: ast.expr) -> bool:
+    if isinstance(value, ast.IfExp):
+        return _makes_list(value.body) or _makes_list(value.orelse)
+    return is_list(value)
 
 
 def _is_part_of(value: ast.expr, name: str) -> bool:

@@ -15,6 +15,7 @@ from kdsl import (
     all_sync,
     any_sync,
     asm,
+    assume_aligned,
     atomic,
     ballot_sync,
     barrier,
@@ -35,6 +36,7 @@ from kdsl import (
     cluster_wait,
     clz,
     constant,
+    copy_block,
     dp4a,
     elect_sync,
     f32,
@@ -56,6 +58,7 @@ from kdsl import (
     groups,
     i32,
     i64,
+    is_aligned,
     kernel,
     lane_id,
     lanemask_eq,
@@ -277,3 +280,20 @@ def together(a: Ptr[f32], n: Ptr[i32]) -> None:
         lanes = groups.coalesced().partition(where % 2 == 0)
         n[i] = lanes.exclusive_scan(i, "add", init=3) + lanes.broadcast(where) + lanes.size
     block.sync()
+
+
+@kernel
+def of_parts(a: Array[f32, 2], p: Ptr[f32], n: i32) -> None:
+    weights = [0.25, 0.5, 0.25]
+    sums = [0.0] * 4
+    squares = [[i * j for j in range(4)] for i in range(4)]
+    row, part = a[thread_idx.x], p[0:n]
+    for k, w in enumerate(weights):
+        sums[k] += w * row[k] + squares[k][1]
+    p[0:4] = sums
+    tile = shared.array((4, 4), f32)
+    copy_block(tile, a[0:4, 0:4])
+    first, *others = sums
+    aligned = assume_aligned(p, 16)
+    assert is_aligned(aligned, 16), f"{n:>5} of {first:.3f}"
+    aligned[0] = sum(x * x for x in others) + max(part[i] for i in range(4)) + tile.T[0, 1]

@@ -86,6 +86,11 @@ def test_lists_in_loops():
         for j in range(n):
             fine = [j, j]
             before[:] = fine
+        for j in range(n):
+            first, other = [j] * 2 if n > 3 else [0, j], 1
+            #   # error: a list made anew takes the place of the one before, which `kept` holds (line {3})
+            x[j] = other
+            kept = first[0:1]
 
     check_errors(k)
 
