@@ -11,10 +11,11 @@ from typing import Any, TypeVar, cast
 from kdsl.lang.generics import substituted, variables
 from kdsl.lang.types import I64, ArrayType, ConstexprType, GenericType, TupleType, Type, as_type
 from kdsl.runtime.callables import function_type
+from kdsl.runtime.constants import constant_type
 from kdsl.runtime.errors import ArgumentTypeError
 from kdsl.runtime.generics import launched_variables, signed_variables
 from kdsl.runtime.inference import infer_type
-from kdsl.runtime.scalars import constant, shown
+from kdsl.runtime.scalars import shown
 
 Parameters = tuple[tuple[str, Type | None], ...]
 
@@ -98,7 +99,7 @@ def argument_type(kernel: str, name: str, type: Type | None, value: Any) -> Type
     """The type that a parameter has for an argument."""
     if type is None:
         return infer_type(kernel, name, value)
-    if isinstance(type, ConstexprType) and type.value is None:
+    if isinstance(type, ConstexprType) and not type.is_bound:
         return _bound(kernel, name, f"{kernel}: argument `{name}`", type, value)
     if isinstance(type, TupleType):
         check_tuple(kernel, name, type, value)
@@ -120,9 +121,9 @@ def check_tuple(kernel: str, name: str, type: TupleType, value: Any) -> None:
 
 
 def _bound(kernel: str, name: str, where: str, type: ConstexprType, value: Any) -> ConstexprType:
-    """What a parameter is compiled for: a number, or a function."""
-    if type.element is not None:
-        return type.bound(constant(where, type, value))
+    """What a parameter is compiled for."""
+    if not type.is_function:
+        return constant_type(where, type, value)
     if not callable(value):
         raise ArgumentTypeError(f"{where} takes a function, got {shown(value)}")
     return function_type(kernel, name, value, infer_type)
@@ -142,7 +143,7 @@ def from_defaults(
 
 def _is_open(type: Type | None) -> bool:
     """Whether only an argument says what a parameter is compiled for."""
-    return type is None or isinstance(type, GenericType) or (isinstance(type, ConstexprType) and type.value is None)
+    return type is None or isinstance(type, GenericType) or (isinstance(type, ConstexprType) and not type.is_bound)
 
 
 def from_signature(
@@ -176,7 +177,8 @@ def from_signature(
                 f"{kernel}: parameter {name!r} is {type}; say what {called} is, as in signature={{{called!r}: f32}}"
             )
         if _is_open(type):
-            raise TypeError(f"{kernel}: parameter {name!r} is {type}; say its value, as in signature={{{name!r}: 16}}")
+            example = f"signature={{{name!r}: {_example(type)}}}"
+            raise TypeError(f"{kernel}: parameter {name!r} is {type}; say its value, as in {example}")
         types.append(type)
     return tuple(types)
 
@@ -185,6 +187,16 @@ def _with_types(type: GenericType, generic: Mapping[TypeVar, Type]) -> Type:
     """The type with what its TypeVars stand for; as it was if that is not known."""
     found = substituted(type.template, generic)
     return type if any(True for _ in variables(found)) else cast(Type, found)
+
+
+def _example(type: Type) -> str:
+    """A value that a constant may have."""
+    assert isinstance(type, ConstexprType)
+    if isinstance(type.form, tuple):
+        return "(16, 16)"
+    if type.form is Type:
+        return "f32"
+    return "16" if type.form is None else "'text'" if type.form is str else str(next(iter(type.form)))
 
 
 def _listed(kernel: str, parameters: Parameters, listed: list[Any]) -> dict[str, Any]:

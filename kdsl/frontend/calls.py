@@ -12,6 +12,7 @@ from kdsl.frontend import collectives, instead, named, reshape, struct_methods, 
 from kdsl.frontend.callables import call_bound
 from kdsl.frontend.casts import cast_call, cast_type
 from kdsl.frontend.constructs import handler
+from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import BoundMethod, Frame, NestedFunction
 from kdsl.frontend.groups import GroupMethod
 from kdsl.frontend.hints import public_names
@@ -19,10 +20,10 @@ from kdsl.frontend.intrinsics import intrinsic_call
 from kdsl.frontend.mutating import call_method
 from kdsl.frontend.structs import class_type, struct_type
 from kdsl.frontend.syntax import EXPRESSIONS
-from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, describe, type_of
+from kdsl.frontend.values import POISON, Poison, Runtime, Static, Tuple, Value, describe, type_of
 from kdsl.lang.intrinsic import Intrinsic
 from kdsl.lang.named import is_named_tuple
-from kdsl.lang.types import ArrayType, PointerType, VectorType
+from kdsl.lang.types import ArrayType, PointerType, TupleType, VectorType
 
 HOST_FUNCTIONS = {
     "kdsl.host": "call it outside of the kernel, and pass the array as a parameter",
@@ -35,6 +36,11 @@ HOST_FUNCTIONS = {
 
 def call(frame: Frame, node: ast.Call) -> Value:
     """A call of anything."""
+    if any(isinstance(argument, ast.Starred) for argument in node.args):
+        unpacked = _unpacked(frame, node)
+        if unpacked is None:
+            return POISON
+        node = unpacked
     if isinstance(node.func, ast.Attribute) and node.func.attr in reshape.METHODS:
         owner = frame.value(node.func.value)
         if isinstance(owner, Runtime) and isinstance(owner.type, ArrayType):
@@ -55,6 +61,34 @@ def call(frame: Frame, node: ast.Call) -> Value:
         hint = f"a variable hides kdsl's `{name}`: give it another name" if hidden else None
         return frame.error(node.func, f"`{name}` is {what}, not a function", hint)
     return _call_object(frame, callee.object, node)
+
+
+def _unpacked(frame: Frame, node: ast.Call) -> ast.Call | None:
+    """A call with each element of a tuple in the place of ``*t``; None (reported) for what is no tuple."""
+    written: list[ast.expr] = []
+    for argument in node.args:
+        if not isinstance(argument, ast.Starred):
+            written.append(argument)
+            continue
+        value = frame.value(argument.value)
+        if isinstance(value, Poison):
+            return None
+        kind = type_of(value)
+        if not isinstance(kind, TupleType):
+            if not isinstance(value, Tuple):
+                what = describe(kind) if kind is not None and not isinstance(value, Static) else "no tuple"
+                frame.error(argument, f"`*` takes a tuple apart, and this is {what}", "write each argument")
+            return None
+        if has_effects(value):
+            text = frame.text(argument.value)
+            frame.error(
+                argument, "`*` takes a tuple apart, and calls in it would be made again", f"name it: t = {text}"
+            )
+            return None
+        for i in range(len(kind.elements)):
+            index = ast.copy_location(ast.Constant(i), argument)
+            written.append(ast.copy_location(ast.Subscript(argument.value, index, ast.Load()), argument))
+    return ast.copy_location(ast.Call(node.func, written, node.keywords), node)
 
 
 def _check_arguments(frame: Frame, node: ast.Call) -> None:

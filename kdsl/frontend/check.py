@@ -18,7 +18,7 @@ from kdsl.frontend.functions import Instance, build, call_function
 from kdsl.frontend.infer import infer
 from kdsl.frontend.names import RETURN, mangle, scope_of
 from kdsl.frontend.reporting import Reporter
-from kdsl.frontend.values import Passed, Runtime, Value, type_of
+from kdsl.frontend.values import Passed, Runtime, Tuple, Value, type_of
 from kdsl.garbage import no_collection
 from kdsl.ir import nodes as ir
 from kdsl.lang.generics import matched, variables
@@ -109,9 +109,9 @@ def _kernel(session: Session, request: KernelRequest) -> ir.Function:
             passed += pass_parts(frame, parameter.arg, type)
             _part_constant(frame, entry, parameter, type)
             continue
-        if isinstance(type, ConstexprType) and type.value is not None:
+        if isinstance(type, ConstexprType) and type.is_bound:
             passed += pass_held(frame, type)
-        if isinstance(type, ConstexprType) and type.value is not None:
+        if isinstance(type, ConstexprType) and type.is_bound:
             _constant(frame, entry, parameter, type)
             continue
         if isinstance(type, GenericType):
@@ -158,10 +158,7 @@ def kernel_variables(annotated: Mapping[str, Type | None], types: Sequence[Type 
 def _constant(frame: Frame, entry: dict[str, Value], parameter: ast.arg, type: ConstexprType) -> None:
     """Bind a ``Constexpr`` parameter to its value; one that the kernel assigns to is a variable of that value."""
     span = frame.span(parameter)
-    value = host_value(type.value, span)
-    if type.element is not None and not type.is_literal:
-        number = type.value if type.element.kind is Kind.BOOL else convert.fitted(type.value, type.element)
-        value = Runtime(ir.Const(number, type.element, span))
+    value = constant_value(type, span)
     if parameter.arg not in frame.scope.bindings:
         frame.constants[parameter.arg] = value
         return
@@ -169,6 +166,16 @@ def _constant(frame: Frame, entry: dict[str, Value], parameter: ast.arg, type: C
     kind = type_of(value)
     assert kind is not None
     frame.types[parameter.arg] = kind
+
+
+def constant_value(type: ConstexprType, span: Span) -> Value:
+    """The value of a constant: a number of its type, a tuple of such, or a Python object."""
+    if isinstance(type.form, tuple) and type.value is not None:
+        return Tuple(tuple(constant_value(part, span) for part in type.value))
+    if type.element is None or type.is_literal or type.value is None:
+        return host_value(type.value, span)
+    number = type.value if type.element.kind is Kind.BOOL else convert.fitted(type.value, type.element)
+    return Runtime(ir.Const(number, type.element, span))
 
 
 def _nothing() -> ast.Lambda:

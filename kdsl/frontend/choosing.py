@@ -6,16 +6,17 @@
 from __future__ import annotations
 
 import ast
+import enum
 from typing import Any
 
 from kdsl.frontend.arguments import positional
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import named, settled
-from kdsl.frontend.memory import elements
+from kdsl.frontend.memory import elements, is_enum_member
 from kdsl.frontend.operators import compare, known_type
 from kdsl.frontend.syntax import COMPARISONS
-from kdsl.frontend.values import POISON, Poison, Runtime, Static, StaticType, Tuple, Value, defaulted, type_of
+from kdsl.frontend.values import POISON, Poison, Runtime, Static, StaticType, Tuple, Value, Weak, defaulted, type_of
 from kdsl.ir import nodes as ir
 from kdsl.lang.generics import is_a
 from kdsl.lang.types import TupleType, Type, boolean
@@ -108,6 +109,8 @@ def identity(
         same = is_same(left.object, right.object)
     elif nothing:
         same = False
+    elif isinstance(left, Weak) and isinstance(right, Weak) and any(is_enum_member(frame, p) for p in places):
+        same = left.value == right.value  # members of an IntEnum are numbers here
     else:
         return frame.error(node, *COMPARISONS[type(op)])
     return frame.const(same is isinstance(op, ast.Is), boolean, node)
@@ -127,6 +130,9 @@ def membership(
     """``x in (a, b)``: whether x equals one of them. All of them are evaluated."""
     if isinstance(left, Poison) or isinstance(right, Poison):
         return POISON
+    if isinstance(left, Static) and isinstance(right, Static) and isinstance(right.object, enum.Flag):
+        found = isinstance(left.object, type(right.object)) and left.object in right.object
+        return frame.const(found is isinstance(op, ast.In), boolean, node)
     parts = elements(frame, right, places[1])
     if parts is None:
         kind = type_of(right)

@@ -9,12 +9,13 @@ from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar, cast
 
 from kdsl.frontend.annotations import function_types, local_annotation
-from kdsl.frontend.arguments import match_arguments
+from kdsl.frontend.arguments import match_arguments, plain_arguments
 from kdsl.frontend.captures import host_value
 from kdsl.frontend.frame import Frame, NestedFunction, describe_object
 from kdsl.frontend.generics import variables_of_call
 from kdsl.frontend.meet import converted, named
 from kdsl.frontend.names import RETURN, Scope, scope_of
+from kdsl.frontend.operators import known_type
 from kdsl.frontend.values import (
     POISON,
     Poison,
@@ -23,6 +24,7 @@ from kdsl.frontend.values import (
     Static,
     Tuple,
     Value,
+    Weak,
     WeakChoice,
     WeakUnknown,
     describe,
@@ -32,10 +34,11 @@ from kdsl.frontend.values import (
 )
 from kdsl.ir import nodes as ir
 from kdsl.lang.generics import substituted, variables
-from kdsl.lang.types import I32, ArrayType, ConstexprType, GenericType, GroupType, PointerType, Type
+from kdsl.lang.types import I32, ArrayType, ConstexprType, GenericType, GroupType, PointerType, TupleType, Type
 from kdsl.source import CompileError, SourceFile, find_function
 
 OWN = "kdsl.groups."
+CLASS = type
 Callee = FunctionType | NestedFunction
 Arguments = dict[str, tuple[Value, ast.expr]]
 """The value of each parameter, and where it stands."""
@@ -145,8 +148,8 @@ def _callable(frame: Frame, made: Definition, node: ast.Call) -> bool:
     if any(isinstance(part, ast.Yield | ast.YieldFrom) for part in ast.walk(source)):
         frame.error(node.func, f"`{made.name}` is a generator, and a kernel cannot yield", "write the loop here")
         return False
-    if source.args.vararg or source.args.kwarg:
-        frame.error(node.func, f"`{_called(frame, made, node)}` takes *args or **kwargs", "name each parameter")
+    if source.args.kwarg:
+        frame.error(node.func, f"`{_called(frame, made, node)}` takes **kwargs", "name each parameter")
         return False
     return True
 
@@ -164,6 +167,8 @@ def arguments(
     those that it may write by name alone.
     """
     a = made.scope.node.args
+    if a.vararg is not None:
+        return _with_rest(frame, node, made, bound, keywords, a.vararg)
     names = [p.arg for p in made.scope.parameters]
     if len(bound) > len(names):
         takes = "no `self`" if not names else f"{len(names)} of the {len(bound)} operands"
@@ -186,6 +191,10 @@ def arguments(
         values.setdefault(name, (frame.respanned(made.defaults.get(name, POISON), node), node))
     if not bind_variables(frame, made, values, node):
         return None
+    return _converted(frame, made, names, values)
+
+
+def _converted(frame: Frame, made: Definition, names: list[str], values: Arguments) -> Arguments | None:
     result: Arguments = {}
     for name in names:
         value, place = values[name]
@@ -195,6 +204,54 @@ def arguments(
             value = _constant(frame, value, place, made.constants[name], what)
         result[name] = (value, place)
     return None if any(isinstance(v, Poison) for v, _ in result.values()) else result
+
+
+def _with_rest(
+    frame: Frame,
+    node: ast.Call,
+    made: Definition,
+    bound: tuple[tuple[Value, ast.expr], ...],
+    keywords: Mapping[str, tuple[Value, ast.expr]],
+    rest: ast.arg,
+) -> Arguments | None:
+    """The arguments of a function with ``*rest``, which is the tuple of those that no parameter before it takes."""
+    a = made.scope.node.args
+    before = len(a.posonlyargs) + len(a.args)
+    if not plain_arguments(frame, node):
+        return None
+    own = max(before - len(bound), 0)
+    more = node.args[own:]
+    plain = ast.copy_location(ast.Call(node.func, node.args[:own], node.keywords), node)
+    parameters = [p for p in made.scope.parameters if p is not rest]
+    names = [p.arg for p in parameters]
+    found = match_arguments(
+        frame,
+        plain,
+        _called(frame, made, node),
+        names[len(bound) :] if len(bound) <= before else names[before:],
+        frozenset(made.defaults) | keywords.keys(),
+        frozenset(p.arg for p in a.kwonlyargs) | _from_first(names, keywords),
+        frozenset(p.arg for p in a.posonlyargs),
+    )
+    if found is None:
+        return None
+    values = {**keywords, **dict(zip(names[:before], bound, strict=False))}
+    values |= {name: (frame.value(place), place) for name, place in found.items()}
+    for name in names:
+        values.setdefault(name, (frame.respanned(made.defaults.get(name, POISON), node), node))
+    extra = (*bound[before:], *((frame.value(place), place) for place in more))
+    type = made.types.pop(rest.arg, None)
+    if isinstance(type, GenericType):
+        made.types[rest.arg] = GenericType(TupleType((type.template,) * len(extra)))
+    elif type is not None:
+        what = f"`{rest.arg}` of `{made.name}`"
+        extra = tuple((_argument(frame, value, place, type, what), place) for value, place in extra)
+    if any(isinstance(value, Poison) for value, _ in extra):
+        return None
+    values[rest.arg] = (Tuple(tuple(value for value, _ in extra)), node)
+    if not bind_variables(frame, made, values, node):
+        return None
+    return _converted(frame, made, [p.arg for p in made.scope.parameters], values)
 
 
 def _from_first(names: list[str], keywords: Mapping[str, object]) -> frozenset[str]:
@@ -227,16 +284,40 @@ def bind_variables(frame: Frame, made: Definition, values: Arguments, node: ast.
 
 def _constant(frame: Frame, value: Value, place: ast.expr, type: ConstexprType, what: str) -> Value:
     """The value of a parameter that takes constants only."""
+    if isinstance(value, Static) and value.object is None and type.optional:
+        return value
     if type.element is not None and not type.is_literal:
         expr = converted(frame, value, type.element, place, what)
         value = POISON if expr is None else Runtime(expr)
-    if type.element is None and not isinstance(value, Poison) and not is_function(value):
+    if type.form is not None and not isinstance(value, Poison) and is_constant(value):
+        if is_such_constant(value, type):
+            return value
+        shown = describe_object(value.object, frame.text(place)) if isinstance(value, Static) else named(type_of(value))
+        return frame.error(place, f"this is {shown}, but {what} takes {type}")
+    if type.is_function and not isinstance(value, Poison) and not is_function(value):
         kind = type_of(value)
         shown = describe_object(value.object, frame.text(place)) if isinstance(value, Static) else named(kind)
         return frame.error(place, f"this is {shown}, but {what} takes a function")
     if isinstance(value, Poison) or is_constant(value):
         return value
     return frame.error(place, f"{what} is {type}, and this is known at run time only", "pass a constant")
+
+
+def is_such_constant(value: Value, type: ConstexprType) -> bool:
+    """Whether a constant is a tuple, type, enum member, string or None that a parameter takes."""
+    if isinstance(value, Static) and value.object is None:
+        return type.optional
+    form = type.form
+    if isinstance(form, tuple):
+        if not isinstance(value, Tuple):
+            return False
+        parts = (form[0],) * len(value.elements) if form[1:] == (...,) else form
+        return len(parts) == len(value.elements) and all(map(is_such_constant, value.elements, parts))
+    if form is None:
+        return not isinstance(value, Static | Tuple)
+    if not isinstance(value, Static):
+        return isinstance(value, Weak) and isinstance(form, CLASS) and issubclass(form, int)  # of an IntEnum
+    return known_type(value.object) is not None if form is Type else isinstance(value.object, form)
 
 
 def is_function(value: Value) -> bool:

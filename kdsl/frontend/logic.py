@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 from dataclasses import dataclass
 
 from kdsl.frontend import struct_methods
@@ -120,6 +121,8 @@ def as_test(frame: Frame, value: Value, node: ast.expr) -> ir.Expr | None:
             return ir.Const(number != 0, boolean, frame.span(node))
         case Static(None):
             return ir.Const(False, boolean, frame.span(node))
+        case Static(enum.Flag() as flag):
+            return ir.Const(bool(flag), boolean, frame.span(node))
         case WeakUnknown(kind) if not kind.is_float:
             stand_in = ir.Const(0, kind.default, frame.span(node))
             return ir.Compare(ir.CompareOp.NE, stand_in, stand_in, boolean, frame.span(node))

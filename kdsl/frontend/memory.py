@@ -274,7 +274,7 @@ def attribute(frame: Frame, node: ast.Attribute) -> Value:
         return POISON
     if isinstance(owner, Static):
         return _static_attribute(frame, owner.object, node)
-    if node.attr == "value" and isinstance(owner, Weak) and _is_enum_member(frame, node.value):
+    if node.attr == "value" and isinstance(owner, Weak) and is_enum_member(frame, node.value):
         return owner
     type = type_of(owner)
     if isinstance(type, ArrayType) and isinstance(owner, Runtime):
@@ -316,7 +316,7 @@ def _array_hint(name: str) -> str:
     return "it has shape, size, ndim, dtype, T, reshape() and view()"
 
 
-def _is_enum_member(frame: Frame, node: ast.expr) -> bool:
+def is_enum_member(frame: Frame, node: ast.expr) -> bool:
     """Whether this names a member of an IntEnum, which is a number already."""
     owner = frame.value(node.value) if isinstance(node, ast.Attribute) else None
     return isinstance(owner, Static) and isinstance(owner.object, enum.EnumMeta)

@@ -39,7 +39,8 @@ class Scope:
     def __init__(self, node: FunctionNode) -> None:
         self.node = node
         a = node.args
-        self.parameters: tuple[ast.arg, ...] = (*a.posonlyargs, *a.args, *a.kwonlyargs)
+        rest = (a.vararg,) if a.vararg is not None else ()
+        self.parameters: tuple[ast.arg, ...] = (*a.posonlyargs, *a.args, *rest, *a.kwonlyargs)
         walk = _Walk()
         if isinstance(node, ast.Lambda):
             statement = ast.copy_location(ast.Return(node.body), node.body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 import operator
 from collections.abc import Callable
 
@@ -70,6 +71,7 @@ FOLDED: dict[BinaryOp, Callable[[int, int], int]] = {
     BinaryOp.FLOORDIV: operator.floordiv,
     BinaryOp.MOD: operator.mod,
 }
+FLAGS = {BinaryOp.AND: operator.and_, BinaryOp.OR: operator.or_, BinaryOp.XOR: operator.xor}
 DIVISIONS = frozenset({BinaryOp.FLOORDIV, BinaryOp.MOD})
 
 
@@ -86,6 +88,8 @@ def binary(
         return POISON
     if struct_type(left) or struct_type(right):
         return struct_methods.binary(frame, op, left, right, node, operands)
+    if _is_flag(left) and _is_flag(right) and op in FLAGS:
+        return Static(FLAGS[op](left.object, right.object))  # type: ignore[union-attr]
     if pointers.is_pointer(left) or pointers.is_pointer(right):
         moved = pointers.arithmetic(frame, op, left, right, node, operands)
         if moved is not None:
@@ -113,6 +117,11 @@ def binary(
     if op is BinaryOp.POW and type.is_int and isinstance(_number(right), int) and _number(right) < 0:  # type: ignore[operator]
         return frame.error(operands[1], "an int has no negative power", f"write f32({frame.text(operands[0])}) ** ...")
     return _built(frame, op, left, right, type, node, operands)
+
+
+def _is_flag(value: Value) -> bool:
+    """Whether this is a member of an enum.Flag, which is known; those of an IntFlag are numbers."""
+    return isinstance(value, Static) and isinstance(value.object, enum.Flag)
 
 
 def _bool_number(value: Value, other: Value) -> Value:

@@ -57,6 +57,7 @@ def _allowed(node: ast.AST) -> Iterator[ast.AST]:
     match node:
         case ast.Call() | ast.Assert():
             yield from (part for part in ast.walk(node) if isinstance(part, ast.JoinedStr | ast.GeneratorExp))
+            yield from (part for part in getattr(node, "args", ()) if isinstance(part, ast.Starred))
         case ast.ListComp(generators=generators) | ast.GeneratorExp(generators=generators):
             own = {n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
             yield from (part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id in own)

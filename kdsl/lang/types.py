@@ -7,10 +7,11 @@ To a type checker the scalar names are plain ``int``, ``float`` and ``bool``; th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_args, get_origin, overload
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, Union, get_args, get_origin, overload
 
 import numpy as np
 
@@ -274,16 +275,41 @@ class ConstexprType:
     value: Any = field(default=None, compare=False)
     key: object = None
     held: tuple[Held, ...] = ()
+    form: Any = None
+    """What else than a number or function: an enum, ``str``, ``Type`` for a type, a tuple of ConstexprTypes (``...``
+    after the only one for any count), whose value then is a tuple of them.
+    """
+    optional: bool = False
+    """Whether it may be None."""
 
-    def bound(self, value: Any) -> ConstexprType:
-        """The type with the value of a number."""
-        return ConstexprType(self.element, self.is_literal, value, repr(value))
+    @property
+    def is_bound(self) -> bool:
+        """Whether it has a value."""
+        return self.key is not None
+
+    @property
+    def is_function(self) -> bool:
+        return self.element is None and self.form is None
+
+    def bound(self, value: Any, key: object) -> ConstexprType:
+        """The type with a value."""
+        return replace(self, value=value, key=key)
 
     def __str__(self) -> str:
-        name = "Callable" if self.element is None else str(self.element)
-        if self.is_literal and self.element is not None:
+        return f"Constexpr[{self.spelled}]"
+
+    @property
+    def spelled(self) -> str:
+        """What it takes, as it is written."""
+        if isinstance(self.form, tuple):
+            name = f"tuple[{', '.join('...' if f is ... else f.spelled for f in self.form)}]"
+        elif self.form is not None:
+            name = "type" if self.form is Type else self.form.__name__
+        elif self.is_literal and self.element is not None:
             name = "float" if self.element.is_float else "int"
-        return f"Constexpr[{name}]"
+        else:
+            name = "Callable" if self.element is None else str(self.element)
+        return f"{name} | None" if self.optional else name
 
     __repr__ = __str__
 
@@ -398,10 +424,25 @@ else:
         """A parameter whose value is part of the compiled kernel: ``Constexpr[int]``."""
 
         def __class_getitem__(cls, element):
-            scalar = as_type(element)
-            if not isinstance(scalar, ScalarType):
-                raise TypeError(f"Constexpr takes a scalar type, got {scalar}")
-            return ConstexprType(scalar, element is int or element is float)
+            return constexpr_type(element)
+
+
+def constexpr_type(element: Any) -> ConstexprType:
+    """``Constexpr[element]``. TypeError for what no constant is."""
+    if get_origin(element) in (Union, UnionType) and type(None) in get_args(element) and len(get_args(element)) == 2:
+        (inner,) = (part for part in get_args(element) if part is not type(None))
+        return replace(constexpr_type(inner), optional=True)
+    if get_origin(element) is tuple:
+        form = tuple(part if part is ... else constexpr_type(part) for part in get_args(element))
+        return ConstexprType(None, form=form)
+    if element is str or (isinstance(element, type) and issubclass(element, Enum)):
+        return ConstexprType(None, form=element)
+    if element in (type, np.dtype) or get_origin(element) is type:
+        return ConstexprType(None, form=Type)
+    scalar = as_type(element)
+    if not isinstance(scalar, ScalarType):
+        raise TypeError(f"Constexpr takes a scalar type, a tuple, an enum, type or str, got {scalar}")
+    return ConstexprType(scalar, element is int or element is float)
 
 
 # A separate name, because `bool` must stay Python's: kernels write `bool`, the compiler says `boolean`.

@@ -110,7 +110,7 @@ def _guard(guards: Guards, source: str, annotated: Type | None, type: Type, valu
             known = annotated.elements if isinstance(annotated, TupleType) else (None,) * len(elements)
             for i, (said, element) in enumerate(zip(known, elements, strict=True)):
                 _guard(guards, f"{source}[{i}]", said, element, value[i])
-        case ConstexprType(element=None):
+        case ConstexprType(element=None, form=None):
             _guard_function(guards, source, value)
         case ConstexprType():
             _guard_constant(guards, source, value)
@@ -146,7 +146,11 @@ def _guard_number(guards: Guards, source: str, type: ScalarType, value: Any) -> 
 
 def _guard_constant(guards: Guards, source: str, value: Any) -> None:
     """An equal number of the same class, or the same object."""
-    if isinstance(value, int | np.integer) and value.__class__ is not bool:
+    if value.__class__ is tuple:
+        guards.tests.append(f"type({source}) is {guards.named(tuple)} and len({source}) == {len(value)}")
+        for i, part in enumerate(value):
+            _guard_constant(guards, f"{source}[{i}]", part)
+    elif isinstance(value, int | np.integer) and value.__class__ is not bool:
         guards.tests.append(f"type({source}) is {guards.named(value.__class__)} and {source} == {int(value)}")
     elif value.__class__ is float:
         # It tells 0.0 from -0.0, and NaN is itself.

@@ -28,7 +28,7 @@ def test_keywords():
     def k(x: Ptr[f32], y: Ptr[i32]):
         atomic.add(x, 0, 1, undefined=1)  # error: atomic.add() has no parameter `undefined`
         atomic.add(x, 0, value=1, index=0)  # error: atomic.add() got `index` twice
-        atomic.add(*x)  # error: a kernel has no * unpacking # hint: write each argument
+        atomic.add(*x)  # error: `*` takes a tuple apart, and this is Ptr[f32] # hint: write each argument
         atomic.add(x, **y)  # error: a kernel has no ** unpacking
 
     check_errors(k)

@@ -189,7 +189,7 @@ def test_casts():
         i32()  # error: i32() takes 1 argument, and this gives 0
         i32(1, 2)  # error: i32() takes 1 argument, and this gives 2
         i32(v=1)  # error: i32() takes no keyword arguments in a kernel
-        i32(*x)  # error: a kernel has no * unpacking # hint: write each argument
+        i32(*x)  # error: `*` takes a tuple apart, and this is Ptr[f32] # hint: write each argument
         f32(x)  # error: f32() does not take a pointer
         f32(a)  # error: f32() takes numbers, and this is Array[f32, 2] # hint: index it instead: a[i, j]
         i32((1, 2))  # error: i32() takes numbers, and this is tuple[i32, i32] # hint: take its elements: x, y = ...

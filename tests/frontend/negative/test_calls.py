@@ -120,9 +120,8 @@ def test_keyword_arguments():
 def test_variadic_functions():
     @kernel
     def k(x: Ptr[f32]):
-        variadic(1)  # error: `variadic` takes *args or **kwargs # hint: name each parameter
-        keywords(p=1)  # error: `keywords` takes *args or **kwargs
-        plain(*x)  # error: a kernel has no * unpacking # hint: write each argument
+        keywords(p=1)  # error: `keywords` takes **kwargs # hint: name each parameter
+        plain(*x)  # error: `*` takes a tuple apart, and this is Ptr[f32] # hint: write each argument
         plain(**x)  # error: a kernel has no ** unpacking
 
     check_errors(k)
@@ -192,7 +191,7 @@ def test_nested_functions():
         x[0] = typed_inside(f)  # error: this is f32, but `p` of `typed_inside` takes i32
         x[1] = list_inside(n)
         x[2] = default_inside(n)
-        x[3] = variadic_inside(n)  # error: `variadic_inside` takes *args or **kwargs
+        x[3] = variadic_inside(f)  # error: this is tuple[f32], but `x` takes f32
 
     check_errors(k)
 

@@ -166,7 +166,7 @@ def test_math_arguments():
         math.log(f, 2)  # error: math.log() takes no base in a kernel
         #   # hint: math.log2(x), math.log10(x), or math.log(x) / math.log(base)
         math.ldexp(f, f)  # error: this is f32, but `n` takes i32 # hint: cast it: i32(f)
-        math.exp(*x)  # error: a kernel has no * unpacking # hint: write each argument
+        math.exp(*x)  # error: `*` takes a tuple apart, and this is Ptr[f32] # hint: write each argument
         math.exp(f, undefined=1)  # error: math.exp() has no parameter `undefined` # hint: it takes x
 
     check_errors(k)

@@ -18,7 +18,7 @@ def test_range_arguments():
             pass
         for i in range(stop=3):  # error: range() takes no keyword arguments in a kernel
             pass
-        for i in range(*x):  # error: a kernel has no * unpacking # hint: write each argument
+        for i in range(*x):  # error: `*` takes a tuple apart, and this is Ptr[f32] # hint: write each argument
             pass
 
     check_errors(k)

@@ -19,7 +19,7 @@ def test_options():
         #   # hint: print() shows values
         print(n, end=None)  # error: None is no text # hint: write a string
         print(n, sep=1.5, end=x)  # error: this text is constant: it may hold no values of the device
-        print(*x)  # error: a kernel has no * unpacking # hint: write each argument
+        print(*x)  # error: `*` takes a tuple apart, and this is Ptr[f32] # hint: write each argument
         print(**x)  # error: a kernel has no ** unpacking
 
     check_errors(k)
