@@ -387,6 +387,19 @@ def compile(
     return run_pipeline(requests, parsed, DEVICES.timeline)
 
 
+def compile_kernels(
+    kernels: Sequence[Kernel[Any]],
+    types: Sequence[Sequence[Type]],
+    target: Target | str | None,
+    options: Mapping[str, Any] | None,
+) -> Compilation:
+    """Several kernels in one PTX module, each with the types of all its parameters; otherwise as `compile`."""
+    parsed = target if isinstance(target, Target) else Target.parse(target or current_device().target)
+    chosen = None if options is None else _checked_options(options)
+    requests = [kernel.request(found, chosen) for kernel, found in zip(kernels, types, strict=True)]
+    return run_pipeline(requests, parsed, DEVICES.timeline)
+
+
 def start_trace(*, calls: bool) -> Timeline:
     """Record every stage of this process from now on; with ``calls`` also each call of the devices started after
     this.

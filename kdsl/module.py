@@ -7,17 +7,22 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from kdsl.backend import Backend
 from kdsl.compilation import Compilation
-from kdsl.compiler import Kernel, build_launcher, compile, current_device
+from kdsl.compiler import Kernel, build_launcher, compile_kernels, current_device
 from kdsl.lang.types import ConstexprType, Type
+from kdsl.parameters import from_signature
+from kdsl.runtime.calls import call_of
 from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_configured
 from kdsl.runtime.variables import ModuleVariables, attach
 from kdsl.target import Target
 
 _FUNCTION = re.compile(rb"^[^\n/]*\.(?P<kind>entry|func)\s+(?:\([^)]*\)\s*)?(?P<name>[\w$]+)", re.MULTILINE)
+Signatures = Mapping[str, Any]
+"""A signature, as `kdsl.compile` takes it, by the name of a kernel."""
 
 
 class LoadedModule:
@@ -130,8 +135,8 @@ class _Named(dict[str, Any]):
 class _Loading:
     """One loaded state of a `cuda_module` on a device, made again when what its kernels captured has changed."""
 
-    def __init__(self, module: KernelModule, backend: Backend) -> None:
-        self.module, self.backend = module, backend
+    def __init__(self, module: KernelModule, backend: Backend, signatures: Signatures) -> None:
+        self.module, self.backend, self.signatures = module, backend, signatures
         self.variables = _Named()
         self._lock = threading.Lock()
         self._launchers = self._load()
@@ -146,20 +151,20 @@ class _Loading:
     def _load(self) -> dict[str, Launcher]:
         backend = self.backend
         backend.start()
-        compilation = self.module.compile(backend.target)
+        compilation = self.module.compile(backend.target, signatures=self.signatures)
         handle = backend.load(compilation.ptx.encode())
         attach(backend, handle, compilation.tree.variables)
         self.variables.clear()
         self.variables.update(compilation.tree.variables)
         loaded = {}
         for kernel, tree in zip(self.module.kernels, compilation.tree.kernels, strict=True):
-            passed = [
-                (name, parameter.type) for (name, _), parameter in zip(kernel.parameters, tree.parameters, strict=True)
-            ]
-            conditions = compilation.captured
+            # A constant is what the signature said, and no launch gives it again; a function is asked what it holds.
+            typed = self.module.typed(kernel, self.signatures)
+            passed = [(n, t) for n, t in typed if not isinstance(t, ConstexprType) or t.held]
+            call = None if kernel.is_annotated else call_of(passed)
             cooperative = tree.name in compilation.cooperative
             loaded[kernel.name] = build_launcher(
-                backend, handle, kernel.name, tree.name, passed, tree, conditions, cooperative
+                backend, handle, kernel.name, tree.name, passed, tree, compilation.captured, cooperative, call
             )
         return loaded
 
@@ -177,19 +182,37 @@ class KernelModule:
                 return kernel
         raise AttributeError(f"{self.name} has no kernel {name!r}")
 
-    def compile(self, target: Target | str | None = None, options: Mapping[str, Any] | None = None) -> Compilation:
-        """All kernels' stages, in one PTX module: see `kdsl.compile`."""
-        return compile(self.kernels, target=target, options=options)
+    def typed(self, kernel: Kernel[Any], signatures: Signatures) -> list[tuple[str, Type]]:
+        """Name and type of each parameter of a kernel; TypeError where neither annotations nor a signature say it."""
+        said = signatures.get(kernel.name)
+        try:
+            types = from_signature(kernel.name, kernel.parameters, kernel.defaults, said)
+        except TypeError as error:
+            raise TypeError(f"{error}, for {kernel.name} in signatures={{{kernel.name!r}: ...}}") from None
+        return [(name, type) for (name, _), type in zip(kernel.parameters, types, strict=True)]
 
-    def load(self) -> LoadedKernels:
+    def compile(
+        self,
+        target: Target | str | None = None,
+        options: Mapping[str, Any] | None = None,
+        signatures: Signatures = MappingProxyType({}),
+    ) -> Compilation:
+        """All kernels' stages, in one PTX module: see `kdsl.compile`. ``signatures`` has a signature for each kernel,
+        by name, whose annotations do not say all: constants and TypeVars.
+        """
+        unknown = next((name for name in signatures if name not in [k.name for k in self.kernels]), None)
+        if unknown is not None:
+            raise TypeError(f"{self.name} has no kernel {unknown!r}")
+        types = [[type for _, type in self.typed(kernel, signatures)] for kernel in self.kernels]
+        return compile_kernels(self.kernels, types, target, options)
+
+    def load(self, signatures: Signatures = MappingProxyType({})) -> LoadedKernels:
         """Compile every kernel into one module and load it onto the current device. CompileError holds all mistakes
         in any of them. When a name that they capture has been bound to something else, the next launch compiles them
-        again.
+        again. ``signatures`` says, by kernel, the values of ``Constexpr`` parameters and what TypeVars stand for: a
+        launch leaves those constants out.
         """
-        for kernel in self.kernels:
-            if any(isinstance(type, ConstexprType) for _, type in kernel.parameters):
-                raise TypeError(f"{kernel.name}: a kernel with Constexpr parameters is compiled at its own launches")
-        loading = _Loading(self, current_device())
+        loading = _Loading(self, current_device(), signatures)
         return LoadedKernels([kernel.name for kernel in self.kernels], loading.launchers, loading.variables)
 
     def from_module(self, module: LoadedModule) -> LoadedKernels:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 from kdsl.lang.generics import substituted, variables
 from kdsl.lang.types import I64, ArrayType, ConstexprType, GenericType, TupleType, Type, as_type
 from kdsl.runtime.callables import function_type
+from kdsl.runtime.calls import check_tuple
 from kdsl.runtime.constants import constant_type
 from kdsl.runtime.errors import ArgumentTypeError
 from kdsl.runtime.generics import launched_variables, signed_variables
@@ -104,20 +105,6 @@ def argument_type(kernel: str, name: str, type: Type | None, value: Any) -> Type
     if isinstance(type, TupleType):
         check_tuple(kernel, name, type, value)
     return type
-
-
-def check_tuple(kernel: str, name: str, type: TupleType, value: Any) -> None:
-    """ArgumentTypeError for what is no tuple of that many elements, or of another class."""
-    count = len(type.elements)
-    if not isinstance(value, tuple) or len(value) != count or (type.python and not isinstance(value, type.python)):
-        got = f"a tuple of {len(value)}" if isinstance(value, tuple) else shown(value)
-        got = value.__class__.__name__ if isinstance(value, tuple) and type.python else got
-        fix = f"pass {type.python.__name__}(...)" if type.python else f"pass a tuple of {count}"
-        raise ArgumentTypeError(f"{kernel}: argument `{name}` takes {type}, got {got}; {fix}")
-    for i, (element, part) in enumerate(zip(type.elements, value, strict=True)):
-        if isinstance(element, TupleType):
-            field = f".{type.python._fields[i]}" if type.python else f"[{i}]"  # type: ignore[attr-defined]
-            check_tuple(kernel, f"{name}{field}", element, part)
 
 
 def _bound(kernel: str, name: str, where: str, type: ConstexprType, value: Any) -> ConstexprType:

@@ -15,9 +15,11 @@ import numpy as np
 
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import I32, I64, ArrayType, ConstexprType, GenericType, PointerType, ScalarType, TupleType, Type
-from kdsl.runtime.callables import Again, Count, Same, Value, facts_of
+from kdsl.runtime.callables import Again, Count, Same, Value, facts_of, function_type
+from kdsl.runtime.errors import ArgumentTypeError
 from kdsl.runtime.inference import infer_type
 from kdsl.runtime.memory import DeviceArray
+from kdsl.runtime.scalars import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +33,44 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The parameters that a call gives, by name, and the slots that a launch passes."""
+    """The parameters that a call gives, by name, their types, and the slots that a launch passes."""
 
     names: tuple[str, ...]
+    types: tuple[Type, ...]
     slots: tuple[Slot, ...]
+
+    def check(self, kernel: str, given: Sequence[Any]) -> None:
+        """ArgumentError for a tuple or function that is another than those that the kernel was compiled for."""
+        for name, type, value in zip(self.names, self.types, given, strict=True):
+            if isinstance(type, TupleType):
+                check_tuple(kernel, name, type, value)
+            elif isinstance(type, ConstexprType) and type.is_function and not _is_same(kernel, name, type, value):
+                raise ArgumentTypeError(f"{kernel}: argument `{name}` is another function than was compiled")
+
+
+def _is_same(kernel: str, name: str, type: ConstexprType, value: Any) -> bool:
+    """Whether a function differs from the one that a type has in what it holds alone."""
+    return callable(value) and function_type(kernel, name, value, infer_type).key == type.key
 
 
 def call_of(parameters: Sequence[tuple[str, Type]]) -> Call:
     """The call of a kernel whose parameters have these types, constants included."""
     slots = (slot for name, type in parameters for slot in _slots(name, name, type))
-    return Call(tuple(name for name, _ in parameters), tuple(slots))
+    return Call(tuple(name for name, _ in parameters), tuple(type for _, type in parameters), tuple(slots))
+
+
+def check_tuple(kernel: str, name: str, type: TupleType, value: Any) -> None:
+    """ArgumentTypeError for what is no tuple of that many elements, or of another class."""
+    count = len(type.elements)
+    if not isinstance(value, tuple) or len(value) != count or (type.python and not isinstance(value, type.python)):
+        got = f"a tuple of {len(value)}" if isinstance(value, tuple) else shown(value)
+        got = value.__class__.__name__ if isinstance(value, tuple) and type.python else got
+        fix = f"pass {type.python.__name__}(...)" if type.python else f"pass a tuple of {count}"
+        raise ArgumentTypeError(f"{kernel}: argument `{name}` takes {type}, got {got}; {fix}")
+    for i, (element, part) in enumerate(zip(type.elements, value, strict=True)):
+        if isinstance(element, TupleType):
+            field = f".{type.python._fields[i]}" if type.python else f"[{i}]"  # type: ignore[attr-defined]
+            check_tuple(kernel, f"{name}{field}", element, part)
 
 
 def _slots(name: str, source: str, type: Type) -> Iterator[Slot]:

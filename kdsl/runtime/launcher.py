@@ -235,13 +235,17 @@ class Launcher:
 
     def arguments(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
         """One argument for each parameter; ArgumentTypeError for a wrong count."""
+        named = [(p.name, p.type) for p in self.parameters]
         if self.call is not None:
-            return self._read(*given)  # they have been counted
-        count = len(self.parameters)
-        missing = [f"`{p.name}`" for p, value in zip(self.parameters, given, strict=False) if value is MISSING]
+            named = list(zip(self.call.names, self.call.types, strict=True))
+        count = len(named)
+        missing = [f"`{name}`" for (name, _), value in zip(named, given, strict=False) if value is MISSING]
         if len(given) == count and not missing:
-            return given
-        signature = f"{self.kernel}({', '.join(f'{p.name}: {p.type}' for p in self.parameters)})"
+            if self.call is None:
+                return given
+            self.call.check(self.kernel, given)
+            return self._read(*given)
+        signature = f"{self.kernel}({', '.join(f'{name}: {type_}' for name, type_ in named)})"
         counted = f"{signature} takes {count} argument{'s' if count != 1 else ''}, got {len(given) - len(missing)}"
         if missing:
             raise ArgumentTypeError(f"{counted}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
