@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import enum
 import re
+import runpy
+import sys
+from pathlib import Path
 from typing import Any, TypeVar
 
 import ml_dtypes
@@ -380,3 +383,30 @@ def test_alternating_types_stay_apart(device: Any):
     assert wide.to_host()[0] == pytest.approx(exact, abs=1e-15)
     assert narrow.to_host()[0] == pytest.approx(rounded, abs=1e-6)
     assert len(add._specializations) == 4
+
+
+def test_parameters_of_the_function_itself(tmp_path: Path):
+    """``def k[Q: (f32, f64)](...)``, with annotations as strings; before Python 3.12 what it makes is made by hand."""
+    Q = TypeVar("Q", f32, f64)
+
+    def body(x, by):
+        x[0] = by + Q(1)
+
+    body.__annotations__ = {"x": "Ptr[Q]", "by": "Q"}
+    body.__type_params__ = (Q,)  # type: ignore[attr-defined, unused-ignore]
+    made = [kernel(body)]
+    if sys.version_info >= (3, 12):
+        file = tmp_path / "generic_kernels.py"
+        file.write_text(
+            "from kdsl import Ptr, f32, f64, kernel\n\n\n"
+            "def more[V](v: V) -> V:\n    return v + V(1)\n\n\n"
+            "@kernel\ndef k[Q: (f32, f64)](x: Ptr[Q], by: Q):\n    acc: Q = 0\n    x[0] = more(by) + acc\n"
+        )
+        made.append(runpy.run_path(str(file))["k"])
+    for k in made:
+        for dtype in (np.float32, np.float64):
+            x = np.zeros(1, dtype)
+            k[1, 1](x, 0.1)
+            assert x[0] == dtype(0.1) + dtype(1)
+        with pytest.raises(TypeError, match="argument `x` makes Q i32, and Q may be f32 or f64"):
+            k[1, 1](np.zeros(1, np.int32), 1)
