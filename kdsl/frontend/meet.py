@@ -22,6 +22,7 @@ from kdsl.frontend.values import (
     weak_type,
 )
 from kdsl.ir import nodes as ir
+from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import F32, ArrayType, ScalarType, TupleType, Type, VectorType
 from kdsl.source import Span
 
@@ -102,6 +103,8 @@ def converted(frame: Frame, value: Value, type: Type, node: ast.expr, what: str)
     hint = f"convert it: {type}({frame.text(node)})" if _makes_vector(source, type) else None
     if isinstance(source, ArrayType) and source.element == type:
         hint = f"write an element of it: {frame.text(node)}[{', '.join('ijkl'[: source.ndim])}]"
+    if isinstance(type, StructType) and isinstance(source, TupleType) and type.python is not None:
+        hint = f"make one: {type}({', '.join(f.name for f in type.fields)})"
     if isinstance(source, VectorType) and isinstance(type, ScalarType):
         hint = f"take its components: {frame.text(node)}.x"
     frame.error(node, f"this is {describe(source)}, but {what} takes {describe(type)}", hint)

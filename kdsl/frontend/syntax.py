@@ -26,7 +26,7 @@ EXPRESSIONS: dict[type[ast.expr], Refusal] = {
     ast.Slice: ("a kernel has no slices", "loop over the indices"),
 }  # fmt: skip
 STATEMENTS: dict[type[ast.stmt], Refusal] = {
-    ast.ClassDef: ("a class cannot be defined in a kernel", "pass the values as parameters or tuples"),
+    ast.ClassDef: ("a class cannot be defined in a kernel", "define it outside of the kernel, with @struct"),
     ast.Try: ("a kernel cannot catch exceptions: there are none on the device", "test with if, or assert"),
     ast.Raise: ("a kernel cannot raise", "use assert, or store an error code in an array"),
     ast.With: ("`with` cannot run in a kernel", "do it on the host, around the launch"),

@@ -104,7 +104,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     "AsyncFunctionDef": (
         "async def g(): pass", "an async function cannot be defined in a kernel", "write a plain def"),
     "ClassDef": (
-        "class C: pass", "a class cannot be defined in a kernel", "pass the values as parameters or tuples"),
+        "class C: pass", "a class cannot be defined in a kernel", "define it outside of the kernel, with @struct"),
     "Delete": ("del n", "`del` cannot be used in a kernel", "variables end with the function; leave it out"),
     "Del": ("del out[0]", "`del` cannot be used in a kernel", "variables end with the function; leave it out"),
     "TypeAlias": ("type T = int", "a type cannot be defined in a kernel", "define it at the top of the file"),

@@ -12,6 +12,7 @@ from kdsl import (
     Array,
     Ptr,
     active_mask,
+    address_of,
     all_sync,
     any_sync,
     asm,
@@ -85,6 +86,7 @@ from kdsl import (
     shfl_up_sync,
     shfl_xor_sync,
     store,
+    struct,
     sync_threads,
     sync_threads_and,
     sync_threads_count,
@@ -297,3 +299,53 @@ def of_parts(a: Array[f32, 2], p: Ptr[f32], n: i32) -> None:
     aligned = assume_aligned(p, 16)
     assert is_aligned(aligned, 16), f"{n:>5} of {first:.3f}"
     aligned[0] = sum(x * x for x in others) + max(part[i] for i in range(4)) + tile.T[0, 1]
+
+
+@struct
+class Vec:
+    x: f32
+    y: f32 = 2.0
+
+    def __add__(self, other: Vec) -> Vec:
+        return Vec(self.x + other.x, self.y + other.y)
+
+    def __rmul__(self, factor: f32) -> Vec:
+        return Vec(factor * self.x, factor * self.y)
+
+    def grow(self, factor: f32) -> None:
+        self.x *= factor
+
+
+@struct(align=16)
+class Body:
+    position: f32x4
+    velocity: Vec
+    count: i32 = 0
+
+    @property
+    def speed(self) -> f32:
+        return math.hypot(self.velocity.x, self.velocity.y)
+
+    @staticmethod
+    def at(x: f32) -> Body:
+        return Body(f32x4(x), Vec(x), count=1)
+
+
+@kernel
+def of_structs(a: Ptr[Body], b: Array[Body, 1], wind: Vec, n: i32) -> None:
+    i = grid(1)
+    p = a[i]
+    p.velocity += 0.5 * wind
+    p.velocity.grow(2.0)
+    p.position.x = p.speed
+    a[i].velocity.y = p.velocity.x
+    a[i] = Body.at(1.0) if i < n else p
+    total: i32 = atomic.add(address_of(a[i].count), 0, 1)
+    tile = shared.array(64, Body)
+    tile[i] = p
+    b[i] = tile[total]
+
+
+def structs_on_the_host() -> None:
+    bodies = np.zeros(10, np.dtype(Body))
+    of_structs[1, 32](kdsl.zeros(10, Body), bodies, Vec(1.0), 10)

@@ -187,6 +187,7 @@ def test_variables():
         u.x = 1  # error: `u` may be read before it has a value
         out[0] = take(p)  # error: this is Plain, but `v` of `take` takes Vec
         out[1] = take((1.0, 2.0))  # error: this is tuple[f32, f32], but `v` of `take` takes Vec
+        # hint: make one: Vec(x, y, next)
         (v if n else v).x = 1  # error: `v if n else v` is no variable of this function, and no element of an array
         # hint: bind it to a name first: s = v if n else v
 

@@ -109,7 +109,7 @@ def test_imports():
 def test_classes():
     @kernel
     def k(n: i32):
-        class Inner:  # error: a class cannot be defined in a kernel # hint: pass the values as parameters or tuples
+        class Inner:  # error: a class cannot be defined in a kernel # hint: define it outside of the kernel, with @struct
             value = 1
 
         class Derived(Context, metaclass=type):  # error: a class cannot be defined in a kernel
