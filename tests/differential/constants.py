@@ -10,7 +10,7 @@ def may_be_constant(e: p.Expr) -> bool:
     match e:
         case p.Literal():
             return True
-        case p.Index() | p.Place():
+        case p.Index() | p.Place() | p.View():
             return False
         case p.Item():
             return True

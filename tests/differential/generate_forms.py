@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from random import Random
 
 from . import program as p
@@ -35,6 +36,8 @@ class Forms(Statements):
             makers += [self.change_vector] * 3
         if self.tuples:
             makers += [self.unpack] * 2
+        if self.viewed() or len(self.expressions.arrays) < 4:
+            makers += [self.view] * 2
         if depth > 0:
             makers += [lambda: self.match(depth, loop)] * 2
             makers += [lambda: self.unrolled(depth), lambda: self.each(depth), lambda: self.hinted(depth)]
@@ -108,6 +111,31 @@ class Forms(Statements):
         target, k = self.fresh(), self.random.randrange(len(kinds))
         self.know({target: kinds[k]})
         return [p.Assign((target,), p.Item(name, k))]
+
+    def viewed(self) -> list[str]:
+        """The thread's own arrays of ints."""
+        return [n for n, a in self.expressions.arrays.items() if n.startswith("a") and a.type.is_int]
+
+    def view(self) -> list[p.Stmt]:
+        """A part of an array's bits, as an int of another size: read into a new variable, or stored."""
+        lines = self.array() if not self.viewed() else []
+        if not self.viewed():
+            return lines
+        name = self.random.choice(self.viewed())
+        access = self.expressions.arrays[name]
+        # A larger type would want the array to be aligned to it.
+        t = self.random.choice([s for s in INTS if s.bits <= access.type.bits])
+        count = math.prod(access.shape) * access.type.bits // t.bits
+        offset = self.random.randrange(min(count, 3))
+        view = p.View(name, t.name, p.Literal(offset), self.expressions.below(count - offset, 1))
+        if self.random.random() < 0.5:
+            target = self.fresh()
+            self.know({target: t})
+            return [*lines, p.Assign((target,), view)]
+        if self.random.random() < 0.5:
+            return [*lines, p.StoreView(view, self.expressions.of(t, 2))]
+        op, value = self.augmentation(t)
+        return [*lines, p.StoreView(view, value, op)]
 
     def vector(self) -> list[p.Stmt]:
         """A new vector, or an array of them."""

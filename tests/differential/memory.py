@@ -84,6 +84,26 @@ class Memory:
         self.note(place, thread, how)
         self.values[place] = value
 
+    def bits(self, first: int, count: int) -> int:
+        """``count`` bits from bit ``first`` on, in the order of memory."""
+        width = self.type.bits
+        if first < 0 or first + count > width * len(self.values):
+            raise Undefined(f"{count} bits from {first} on")
+        if any(v is None for v in self.values):
+            raise Undefined("read before it is written")
+        whole = sum((int(v) % (1 << width)) << width * k for k, v in enumerate(self.values))
+        return whole >> first & ((1 << count) - 1)
+
+    def set_bits(self, first: int, count: int, pattern: int) -> None:
+        whole = self.bits(0, self.type.bits * len(self.values))
+        self.bits(first, count)
+        whole = whole & ~(((1 << count) - 1) << first) | pattern << first
+        width = self.type.bits
+        low = self.type.low
+        self.values = [
+            ((whole >> width * k) % (1 << width) - low) % (1 << width) + low for k in range(len(self.values))
+        ]
+
 
 class SharedMemory(Memory):
     """An array of many threads. ``how`` they touch it is read, write, or an operation whose order does not matter."""

@@ -148,8 +148,19 @@ class Components:
     names: str
 
 
+@dataclass(frozen=True)
+class View:
+    """``(bitcast(array, Ptr[type]) + offset)[index]``: a part of an array's bits, through a pointer."""
+
+    array: str
+    type: str
+    offset: Expr
+    index: Expr
+
+
 Expr = (
-    Tuple
+    View
+    | Tuple
     | Item
     | Vector
     | Components
@@ -329,6 +340,15 @@ class Store:
 
 
 @dataclass(frozen=True)
+class StoreView:
+    """An assignment to a View; with ``op``, an augmented one."""
+
+    view: View
+    value: Expr
+    op: str | None = None
+
+
+@dataclass(frozen=True)
 class Atomic:
     """``target = atomic.name(array, index, *arguments)``; without a target the old value is dropped.
 
@@ -370,6 +390,7 @@ Stmt = (
     | SetComponent
     | Declare
     | Store
+    | StoreView
     | Atomic
     | Collective
 )

@@ -14,7 +14,7 @@ from . import reference_vectors
 from .expand import expanded
 from .memory import Thread
 from .reference_expressions import THREAD, Frame, Typed, expression
-from .reference_memory import element
+from .reference_memory import element, view
 from .reference_statements import RETURN, Run, block, statement
 from .semantics import Value
 from .typing_rules import F32, I32, WEAK_FLOAT, WEAK_INT, IllTyped, Scalar, accepts, assigned, named
@@ -58,6 +58,9 @@ class Scope:
 
     def element(self, e: p.Index) -> Typed:
         return element(e, self)
+
+    def view(self, e: p.View) -> Typed:
+        return view(e, self)
 
     def bind(self, name: str, t: Scalar) -> None:
         self.found[name] = assigned(self.found.get(name), t)

@@ -99,6 +99,8 @@ def expression(e: p.Expr, scope: Scope) -> Typed:
             return scope.walrus(e.name, expression(e.value, scope))
         case p.Index():
             return scope.element(e)
+        case p.View():
+            return scope.view(e)
         case p.Tuple():
             return tuple_value([expression(item, scope) for item in e.items])
         case p.Item():

@@ -56,6 +56,34 @@ def narrowed(op: str, old: Typed, value: Typed, scope: Scope) -> Typed:
     return new
 
 
+def bit_place(e: p.View, t: Scalar, scope: Scope) -> Callable[[Frame], int]:
+    """Where a view's element begins, in bits."""
+    if not (scope.array(e.array).is_int and t.is_int):
+        raise IllTyped("a view of what is no int")
+    where = positions((e.offset, e.index), scope)
+    return lambda frame: sum(where(frame)) * t.bits
+
+
+def view(e: p.View, scope: Scope) -> Typed:
+    t = named(e.type)
+    place = bit_place(e, t, scope)
+    return Typed(t, lambda frame: semantics.from_bits(frame[e.array].bits(place(frame), t.bits), t))
+
+
+def store_view(s: p.StoreView, scope: Scope) -> Callable[[Frame], None]:
+    t, value = named(s.view.type), expression(s.value, scope)
+    place = bit_place(s.view, t, scope)
+    if s.op is not None:
+        value = narrowed(s.op, view(s.view, scope), value, scope)
+    give = value.implicitly(t)
+
+    def run(frame: Frame) -> None:
+        result = int(give(frame)) % (1 << t.bits)
+        frame[s.view.array].set_bits(place(frame), t.bits, result)
+
+    return run
+
+
 def store(s: p.Store, scope: Scope) -> Callable[[Frame], None]:
     t, where = scope.array(s.array), positions(s.indices, scope)
     value = expression(s.value, scope)

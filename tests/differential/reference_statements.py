@@ -9,7 +9,7 @@ from . import program as p
 from . import semantics
 from .collectives import result_types
 from .reference_expressions import Frame, Typed, binary, expression
-from .reference_memory import atomic, declare, narrowed, store
+from .reference_memory import atomic, declare, narrowed, store, store_view
 from .typing_rules import I32, WEAK_INT, IllTyped, Scalar, TupleType, common, widened
 
 if TYPE_CHECKING:
@@ -86,6 +86,8 @@ def statement(s: p.Stmt, scope: Scope) -> Run:
             return declare(s, scope)
         case p.Store():
             return store(s, scope)
+        case p.StoreView():
+            return store_view(s, scope)
         case p.Atomic():
             return atomic(s, scope)
         case p.Collective():

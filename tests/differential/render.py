@@ -46,6 +46,8 @@ def expression(e: p.Expr) -> str:
             return f"{e.function}({', '.join(map(expression, e.arguments))})"
         case p.Walrus():
             return f"({e.name} := {expression(e.value)})"
+        case p.View():
+            return f"(bitcast({e.array}, Ptr[{e.type}]) + {expression(e.offset)})[{expression(e.index)}]"
         case p.Tuple():
             return f"({', '.join(map(expression, e.items))},)"
         case p.Item():
@@ -94,6 +96,8 @@ def render_statement(s: p.Stmt, depth: int, kernel: bool) -> list[str]:
             return [f"{pad}match {expression(s.subject)}:", *cases]
         case p.Define():
             return [pad + line for line in nested(s.function)]
+        case p.StoreView():
+            return [f"{pad}{expression(s.view)} {s.op or ''}= {expression(s.value)}"]
         case p.Unpack():
             return [f"{pad}{', '.join(s.targets)} = {expression(s.value)}"]
         case p.SetComponent():
