@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from enum import IntEnum
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,9 +21,11 @@ from kdsl import (
     static_assert,
     sync_threads,
     thread_idx,
+    type_of,
+    unroll,
 )
 
-from .capability import row
+from .capability import Capability, row
 
 N = np.arange(32)
 
@@ -123,3 +127,70 @@ def higher_order(out: Ptr[i64], step: i32):
 @kernel
 def with_defaults(out: Ptr[i64], n: i32 = 2, offset: i32 = 1):
     out[grid(1)] = grid(1) * n + offset
+
+
+T = TypeVar("T", f32, f64)
+
+
+def of_a_type_variable(S: object, dtype: object) -> Capability:
+    @row("Generics", f"TypeVar, here {S}", "one kernel for several types; `acc: T = 0`, `T(1)`", out=(N * 3 + 1).astype(dtype),
+         inputs=(dtype(3), N.astype(dtype)), signature={"T": S}, instructions=(f"fma.rn.{S}",))  # fmt: skip
+    @kernel
+    def axpy(out: Array[T, 1], a: T, x: Ptr[T]):
+        acc: T = 0
+        acc += a * x[grid(1)] + T(1)
+        out[grid(1)] = acc
+
+    return axpy
+
+
+VARIABLES = [of_a_type_variable(f32, np.float32), of_a_type_variable(f64, np.float64)]
+
+
+def size_of(x):
+    if isinstance(x, float):
+        return 100 if type_of(x) is f64 else 50
+    else:
+        match x:
+            case i32():
+                return 4
+            case _:
+                return x.no_such_attribute
+
+
+@row("Generics", "choosing by type", "isinstance, `type_of(x) is f64`, `case i32():` are constants", out=N * 0 + 154)
+@kernel
+def by_type(out: Ptr[i64]):
+    out[grid(1)] = size_of(f64(1)) + size_of(f32(1)) + size_of(grid(1))
+
+
+def scaled_by(factor: float) -> Callable[[float], float]:
+    return lambda x: x * factor
+
+
+@row("Generics", "captured values of a function", "are passed as parameters: another factor compiles nothing", out=N * 2.5,
+     inputs=(scaled_by(np.float64(2.5)),), signature={"f": scaled_by(np.float64(2.5))})  # fmt: skip
+@kernel
+def with_captures(out: Ptr[f64], f: Callable[[float], float]):
+    out[grid(1)] = f(f64(grid(1)))
+
+
+def plus(x, y):
+    return x + y
+
+
+@row("Generics", "functools.partial", "as a function argument; what it holds is passed", out=N + 7.0,
+     inputs=(partial(plus, np.float64(7)),), signature={"f": partial(plus, np.float64(7))})  # fmt: skip
+@kernel
+def partially(out: Ptr[f64], f: Callable[[float], float]):
+    out[grid(1)] = f(f64(grid(1)))
+
+
+@row("Statements", "unroll(range(n))", "as `range(n, unroll=True)`, which type checkers refuse", out=N * 28,
+     without=(r"\bbra\b",))  # fmt: skip
+@kernel
+def unrolled(out: Ptr[i64]):
+    total = 0
+    for k in unroll(range(8)):
+        total += k * grid(1)
+    out[grid(1)] = total

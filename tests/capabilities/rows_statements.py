@@ -262,3 +262,11 @@ def fibonacci(n: i32) -> i32:
 @kernel
 def recursive(out: Ptr[i64]):
     out[grid(1)] = fibonacci(grid(1) % 8)
+
+
+@row("Statements", "assert with a formatted message", "evaluated where it fails, shown by the host", inputs=(np.int32(3),),
+     raises=(DeviceAssertionError, "n=3 is too near 4.50"))  # fmt: skip
+@kernel
+def formatted(n: i32):
+    limit = f32(n) * 1.5
+    assert thread_idx.x != 5, f"{n=} is too near {limit:.2f}"
