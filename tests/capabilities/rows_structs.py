@@ -185,7 +185,7 @@ def tuple_argument(out: Ptr[f64], pair: tuple[Ptr[f64], i32]):
     out[grid(1)] = x[grid(1)] + n
 
 
-@row("Warp", "shuffles of vectors", "in as few 32-bit words as they have", out=(N ^ 1)[:, None] * [1, 2, 3, 4] * np.float32(1),
+@row("Warp", "shuffles of vectors", "in as few 32-bit words as they have", out=((N ^ 1)[:, None] * [1, 2, 3, 4]).astype(np.float32),
      inputs=((N[:, None] * [1, 2, 3, 4]).astype(np.float32),), instructions=("shfl.sync.bfly.b32",))  # fmt: skip
 @kernel
 def vectors(out: Ptr[f32x4], x: Ptr[f32x4]):
