@@ -9,45 +9,32 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl import FULL_MASK, Array, f32, f32x4, grid, kernel, lane_id, shfl_xor_sync, warp_size
+from kdsl import Array, f32x4, grid, groups, kernel
 
-BLOCK = 128  # four warps, so four rows
-
-
-def warp_max(value: f32) -> f32:
-    """The largest value of a warp, in every lane: lanes whose indices differ in one bit exchange theirs."""
-    for bit in (16, 8, 4, 2, 1):
-        value = max(value, shfl_xor_sync(FULL_MASK, value, bit))
-    return value
-
-
-def warp_sum(value: f32) -> f32:
-    """The sum over a warp, in every lane."""
-    for bit in (16, 8, 4, 2, 1):
-        value += shfl_xor_sync(FULL_MASK, value, bit)
-    return value
+WARP, BLOCK = 32, 128  # four warps, so four rows
 
 
 @kernel
 def softmax(x: Array[f32x4, 2], out: Array[f32x4, 2]) -> None:
-    row = grid(1) // warp_size
+    warp = groups.tile(WARP)
+    row = grid(1) // WARP
     columns = x.shape[1]  # of four elements each: one load or store of 16 bytes
-    if row < x.shape[0]:  # the same for all lanes of a warp: the shuffles find every lane
+    if row < x.shape[0]:  # the same for all lanes of a warp, which reduce together
         largest = -math.inf
-        for column in range(lane_id(), columns, warp_size):
+        for column in range(warp.rank, columns, WARP):
             v = x[row, column]
             largest = max(largest, v.x, v.y, v.z, v.w)
-        largest = warp_max(largest)
+        largest = warp.reduce(largest, "max")
 
         # Why subtract the largest? It cancels in the quotient, and no exponential overflows.
         total = 0.0
-        for column in range(lane_id(), columns, warp_size):
+        for column in range(warp.rank, columns, WARP):
             v = x[row, column] - largest
             power = f32x4(math.exp(v.x), math.exp(v.y), math.exp(v.z), math.exp(v.w))
             out[row, column] = power  # read again below by the lane that wrote it, so no barrier is needed
             total += power.x + power.y + power.z + power.w
-        scale = 1.0 / warp_sum(total)
-        for column in range(lane_id(), columns, warp_size):
+        scale = 1.0 / warp.reduce(total, "add")
+        for column in range(warp.rank, columns, WARP):
             out[row, column] *= scale
 
 

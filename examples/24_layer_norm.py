@@ -8,17 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl import FULL_MASK, Array, f32, f32x4, grid, kernel, lane_id, math, shfl_xor_sync, warp_size
+from kdsl import Array, f32, f32x4, grid, groups, kernel, math
 
-BLOCK = 128  # four warps, so four rows
+WARP, BLOCK = 32, 128  # four warps, so four rows
 EPSILON = 1e-5  # added to the variance: a row of equal elements becomes zeros, not NaN
-
-
-def warp_sum(value: f32) -> f32:
-    """The sum over a warp, in every lane."""
-    for bit in (16, 8, 4, 2, 1):
-        value += shfl_xor_sync(FULL_MASK, value, bit)
-    return value
 
 
 def lane_sum(v: f32x4) -> f32:
@@ -28,22 +21,23 @@ def lane_sum(v: f32x4) -> f32:
 
 @kernel
 def layer_norm(x: Array[f32x4, 2], weight: Array[f32x4, 1], bias: Array[f32x4, 1], out: Array[f32x4, 2]) -> None:
-    row = grid(1) // warp_size
+    warp = groups.tile(WARP)
+    row = grid(1) // WARP
     columns = x.shape[1]  # of four elements each: one load or store of 16 bytes
-    if row < x.shape[0]:  # the same for all lanes of a warp: the shuffles find every lane
+    if row < x.shape[0]:  # the same for all lanes of a warp, which add together
         total = 0.0
-        for column in range(lane_id(), columns, warp_size):
+        for column in range(warp.rank, columns, WARP):
             total += lane_sum(x[row, column])
-        mean = warp_sum(total) / (4 * columns)
+        mean = warp.reduce(total, "add") / (4 * columns)
 
         # Why not the mean of the squares, in the same loop? Of a row far from 0 it would leave rounding errors alone.
         total = 0.0
-        for column in range(lane_id(), columns, warp_size):
+        for column in range(warp.rank, columns, WARP):
             difference = x[row, column] - mean
             total += lane_sum(difference * difference)
-        scale = math.rsqrt(warp_sum(total) / (4 * columns) + EPSILON)
+        scale = math.rsqrt(warp.reduce(total, "add") / (4 * columns) + EPSILON)
 
-        for column in range(lane_id(), columns, warp_size):
+        for column in range(warp.rank, columns, WARP):
             out[row, column] = (x[row, column] - mean) * scale * weight[column] + bias[column]
 
 

@@ -8,13 +8,12 @@ from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
 
-from kdsl.frontend import collectives, instead, named, reshape, struct_methods, structs, vectors
+from kdsl.frontend import instead, named, reshape, struct_methods, structs, vectors
 from kdsl.frontend.callables import call_bound
 from kdsl.frontend.casts import cast_call, cast_type
 from kdsl.frontend.constructs import handler
 from kdsl.frontend.effects import has_effects
-from kdsl.frontend.frame import BoundMethod, Frame, NestedFunction
-from kdsl.frontend.groups import GroupMethod
+from kdsl.frontend.frame import BoundMethod, Frame, GroupMethod, NestedFunction
 from kdsl.frontend.hints import public_names
 from kdsl.frontend.intrinsics import intrinsic_call
 from kdsl.frontend.mutating import call_method
@@ -122,6 +121,8 @@ def _call_object(frame: Frame, callee: Any, node: ast.Call) -> Value:
     if isinstance(callee, FunctionType | MethodType) and host is not None:
         return frame.error(node.func, f"`{frame.text(node.func)}` is a function of the host", host)
     if isinstance(callee, GroupMethod):
+        from kdsl.frontend import collectives  # start-up cost: only kernels with groups need it
+
         return collectives.call_method(frame, callee, node)
     if isinstance(callee, partial | MethodType) and _package(callee) != "numpy":
         return call_bound(frame, callee, node)

@@ -46,6 +46,10 @@ class Contents:
         return self.data if self.array.tobytes() == self.data else None
 
 
+OWN = ("kdsl.groups.", "kdsl.random")
+"""Modules with functions of the language that are written in it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Captured:
     """What a compiled kernel depends on: it is current while ``namespace.get(name) is value``."""
@@ -76,6 +80,9 @@ class Captures:
                 raise NameError(name) from None
             return self._remember(id(cell.cell), cell, name, value)
         namespace = function.__globals__
+        if (function.__module__ or "").startswith(OWN):
+            # The language's own functions do not change either, and each name would cost every launch a look.
+            return namespace[name] if name in namespace else getattr(builtins, name)
         if name in namespace:
             return self._remember(id(namespace), namespace, name, namespace[name])
         if not hasattr(builtins, name):

@@ -10,8 +10,8 @@ from typing import Any
 
 from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.combining import Combination, combination
-from kdsl.frontend.frame import Frame
-from kdsl.frontend.groups import GroupMethod, leader, mask, of_lanes, own, rank
+from kdsl.frontend.frame import Frame, GroupMethod
+from kdsl.frontend.groups import leader, mask, of_lanes, own, rank
 from kdsl.frontend.meet import converted
 from kdsl.frontend.shuffles import is_movable
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, constant_int, describe, type_of

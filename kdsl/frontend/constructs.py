@@ -18,7 +18,6 @@ from kdsl.frontend import (
     caching,
     casts,
     choosing,
-    groups,
     inline,
     printing,
     scratch,
@@ -41,6 +40,15 @@ from kdsl.lang.static import static_assert, static_range, type_of, unroll
 from kdsl.lang.synchronization import barrier, barrier_arrive
 
 Handler = Callable[[Frame, ast.Call], Value]
+
+
+def _group(name: str) -> Handler:
+    def call(frame: Frame, node: ast.Call) -> Value:
+        from kdsl.frontend import groups  # start-up cost: only kernels with groups need it
+
+        return groups.make(frame, node, name)
+
+    return call
 
 
 @cache
@@ -94,11 +102,11 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (assume_aligned, alignment.assume_aligned),
         (is_aligned, alignment.is_aligned),
         (copy_block, alignment.copy_block),
-        (lang_groups.this_block, groups.whole("Block")),
-        (lang_groups.this_cluster, groups.whole("Cluster")),
-        (lang_groups.this_grid, groups.whole("Grid")),
-        (lang_groups.tile, groups.tile),
-        (lang_groups.coalesced, groups.coalesced),
+        (lang_groups.this_block, _group("Block")),
+        (lang_groups.this_cluster, _group("Cluster")),
+        (lang_groups.this_grid, _group("Grid")),
+        (lang_groups.tile, _group("Tile")),
+        (lang_groups.coalesced, _group("Coalesced")),
         (deposit, scratch.deposit),
         (collect, scratch.collect),
         (collect_from, scratch.collect_from),

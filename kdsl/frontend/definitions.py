@@ -60,6 +60,9 @@ class Definition:
     generic: Mapping[TypeVar, Type] = field(default_factory=dict)
     """What its TypeVars stand for in one call."""
 
+    group: GroupType | None = None
+    """The class of groups that its result is annotated with: which one of them it is, only its body says."""
+
     @property
     def is_own(self) -> bool:
         """Whether it is a part of the language, which a user does not know."""
@@ -93,6 +96,8 @@ def definition(frame: Frame, callee: Callee, node: ast.Call) -> Definition | Non
     ok = _defaults(frame, callee, made, node) and ok
     if not ok or not _callable(frame, made, node):
         return None
+    if isinstance(made.types.get(RETURN), GroupType):
+        made.group = cast(GroupType, made.types.pop(RETURN))
     if not frame.quiet or not isinstance(callee, NestedFunction):
         known[callee] = replace(made, types=dict(made.types))
     return made

@@ -38,7 +38,17 @@ from kdsl.lang.generics import substituted, variables
 from kdsl.lang.index import Registers
 from kdsl.lang.intrinsic import Intrinsic
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import ArrayType, ConstexprType, PointerType, ScalarType, Space, TupleType, Type, VectorType
+from kdsl.lang.types import (
+    ArrayType,
+    ConstexprType,
+    GroupType,
+    PointerType,
+    ScalarType,
+    Space,
+    TupleType,
+    Type,
+    VectorType,
+)
 from kdsl.lang.variables import CONSTANT_BYTES, Variable
 from kdsl.source import InternalError, SourceFile, Span
 
@@ -107,6 +117,15 @@ class BoundMethod:
     function: FunctionType
     receiver: Runtime
     place: ast.expr
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMethod:
+    """``g.reduce`` of a group of threads, to be called."""
+
+    group: Runtime
+    type: GroupType
+    name: str
 
 
 @dataclass

@@ -13,7 +13,7 @@ from kdsl.frontend.effects import has_effects
 from kdsl.frontend.escapes import check_returned
 from kdsl.frontend.frame import ALL, Frame, NestedFunction, unknown
 from kdsl.frontend.infer import infer
-from kdsl.frontend.meet import converted
+from kdsl.frontend.meet import check_group, converted
 from kdsl.frontend.mutating import returning_self
 from kdsl.frontend.names import RETURN, mangle, scope_of, unique
 from kdsl.frontend.statements import block
@@ -87,7 +87,10 @@ def call_function(
         instance.frame.changes_self = changes
         instance.frame.calls = frame.calls if made.is_own else (frame.span(node), *frame.calls)
         build(instance)
-    return _result(frame, instance, given, node)
+    result = _result(frame, instance, given, node)
+    if made.group is not None and isinstance(result, Runtime):
+        check_group(frame, made.group, result.type, f"the result of `{made.name}` is annotated", node)
+    return result
 
 
 def _may_recurse(frame: Frame, node: ast.Call, made: Definition, key: object) -> bool:

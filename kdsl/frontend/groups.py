@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from kdsl.frontend.arguments import match_arguments
-from kdsl.frontend.frame import Frame
+from kdsl.frontend.frame import Frame, GroupMethod
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, constant_int
 from kdsl.groups import block, cluster, lanes, whole_grid
 from kdsl.ir import nodes as ir
@@ -16,17 +14,7 @@ from kdsl.lang import groups as classes
 from kdsl.lang.types import U32, GroupType, boolean
 from kdsl.lang.warp import active_mask
 
-Handler = Callable[[Frame, ast.Call], Value]
 SIZES = (1, 2, 4, 8, 16, 32)
-
-
-@dataclass(frozen=True, slots=True)
-class GroupMethod:
-    """``g.reduce``, to be called."""
-
-    group: Runtime
-    type: GroupType
-    name: str
 
 
 def own(frame: Frame, node: ast.expr, function: Any, *values: Value) -> Value:
@@ -37,19 +25,22 @@ def own(frame: Frame, node: ast.expr, function: Any, *values: Value) -> Value:
     return frame.session.call_function(frame, call, function, tuple((v, node) for v in values))
 
 
-def whole(name: str) -> Handler:
-    """``this_block()`` and its like."""
+def make(frame: Frame, node: ast.Call, name: str) -> Value:
+    """``this_block()`` and its like, by the name of the class."""
+    if name == "Tile":
+        return _tile(frame, node)
+    if match_arguments(frame, node, frame.text(node.func), ()) is None:
+        return POISON
+    span = frame.span(node)
+    if name == "Coalesced":
+        # To a type checker it is the function that the stub's annotations say.
+        stub: Any = active_mask
+        active = ir.IntrinsicCall(stub, (), (), None, U32, span)
+        return _of_lanes(frame, Runtime(active), GroupType(name), node)
+    return Runtime(ir.Bitcast(ir.Const(0, U32, span), GroupType(name), span))
 
-    def make(frame: Frame, node: ast.Call) -> Value:
-        if match_arguments(frame, node, frame.text(node.func), ()) is None:
-            return POISON
-        span = frame.span(node)
-        return Runtime(ir.Bitcast(ir.Const(0, U32, span), GroupType(name), span))
 
-    return make
-
-
-def tile(frame: Frame, node: ast.Call) -> Value:
+def _tile(frame: Frame, node: ast.Call) -> Value:
     """``tile(size)``."""
     found = match_arguments(frame, node, frame.text(node.func), ("size",))
     if found is None:
@@ -66,16 +57,6 @@ def tile(frame: Frame, node: ast.Call) -> Value:
     if not frame.quiet:
         frame.session.largest_tile = max(frame.session.largest_tile, size)
     return _of_lanes(frame, own(frame, node, lanes.tile_mask, Weak(size)), GroupType("Tile", size), node)
-
-
-def coalesced(frame: Frame, node: ast.Call) -> Value:
-    """``coalesced()``."""
-    if match_arguments(frame, node, frame.text(node.func), ()) is None:
-        return POISON
-    # To a type checker it is the function that the stub's annotations say.
-    stub: Any = active_mask
-    active = ir.IntrinsicCall(stub, (), (), None, U32, frame.span(node))
-    return _of_lanes(frame, Runtime(active), GroupType("Coalesced"), node)
 
 
 def of_lanes(frame: Frame, mask: Value, node: ast.expr) -> Value:

@@ -36,7 +36,7 @@ from kdsl.frontend.values import (
     type_of,
 )
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import VOID, TupleType
+from kdsl.lang.types import VOID, GroupType, TupleType
 from kdsl.source import Span
 
 # What a `return` without a value gives: only its type is looked at.
@@ -48,7 +48,8 @@ def infer(frame: Frame) -> None:
     parameters = {p.arg for p in frame.scope.parameters}
     for name, statement in frame.scope.declared.items():
         type = local_annotation(frame, statement.annotation)
-        if type is not None and name not in parameters:
+        # Which group of a class it is, only its value says.
+        if type is not None and not isinstance(type, GroupType) and name not in parameters:
             frame.declared[name] = frame.types[name] = type
     for names in frame.scope.components:
         _functions(frame, names)

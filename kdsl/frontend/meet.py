@@ -23,7 +23,7 @@ from kdsl.frontend.values import (
 )
 from kdsl.ir import nodes as ir
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import F32, ArrayType, ScalarType, TupleType, Type, VectorType
+from kdsl.lang.types import F32, ArrayType, GroupType, ScalarType, TupleType, Type, VectorType
 from kdsl.source import Span
 
 
@@ -127,6 +127,12 @@ def _converted_tuple(
     span = frame.span(node)
     parts = [Runtime(ir.TupleElement(again if i else first, i, t, span)) for i, t in enumerate(source.elements)]
     return converted(frame, Tuple(tuple(parts), type.python), type, node, what)
+
+
+def check_group(frame: Frame, declared: GroupType, actual: object, what: str, node: ast.expr) -> None:
+    """Report what is no group of the class that an annotation says."""
+    if not isinstance(actual, GroupType) or not declared.takes(actual):
+        frame.error(node, f"this is {named(actual)}, and {what} {declared}")
 
 
 def _makes_vector(source: Type, type: Type) -> bool:

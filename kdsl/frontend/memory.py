@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, TypeVar
 
-from kdsl.frontend import groups, instead, struct_methods, vectors, views
+from kdsl.frontend import instead, struct_methods, vectors, views
 from kdsl.frontend.captures import has_attributes
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
@@ -287,6 +287,8 @@ def attribute(frame: Frame, node: ast.Attribute) -> Value:
     if isinstance(type, StructType) and isinstance(owner, Runtime):
         return struct_methods.attribute(frame, owner, type, node)
     if isinstance(type, GroupType) and isinstance(owner, Runtime):
+        from kdsl.frontend import groups  # start-up cost: only kernels with groups need it
+
         return groups.attribute(frame, owner, type, node)
     name = frame.text(node.value)
     if isinstance(type, TupleType) and type.python is not None:

@@ -10,12 +10,12 @@ from kdsl.frontend.frame import ALL, Frame
 from kdsl.frontend.logic import Test, test
 from kdsl.frontend.loops import for_, while_
 from kdsl.frontend.match import match_
-from kdsl.frontend.meet import converted
+from kdsl.frontend.meet import check_group, converted
 from kdsl.frontend.names import RETURN, stored_names
 from kdsl.frontend.syntax import LONGEST_CHAIN, RETURNED_VALUE, refuse
 from kdsl.frontend.values import Lattice, Poison, Runtime, Static, Tuple, Value, WeakChoice
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import VOID
+from kdsl.lang.types import VOID, GroupType
 
 
 def block(frame: Frame, body: list[ast.stmt]) -> tuple[ir.Stmt, ...]:
@@ -83,7 +83,9 @@ def _annotated(frame: Frame, node: ast.AnnAssign) -> None:
     if name not in frame.declared:
         from kdsl.frontend.annotations import local_annotation  # only to report what is wrong with it
 
-        local_annotation(frame, node.annotation)
+        declared, actual = local_annotation(frame, node.annotation), frame.types.get(name)
+        if isinstance(declared, GroupType) and actual is not None:
+            check_group(frame, declared, actual, f"`{name}` is annotated", node.value or node.target)
     elif frame.scope.declared[name] is not node:
         first = frame.scope.declared[name].lineno
         frame.error(node.annotation, f"`{name}` is declared at line {first} already")

@@ -154,8 +154,8 @@ def this_block() -> Block:
 
 
 @construct
-def tile(size: Literal[1, 2, 4, 8, 16, 32]) -> Tile:
-    """The tile of ``size`` neighbouring threads, a constant, that the thread is in: ranks ``size * k`` up of the block.
+def tile(size: int) -> Tile:
+    """The tile of ``size`` neighbouring threads that the thread is in; ``size`` is constant: 1, 2, 4, 8, 16 or 32.
 
     A launch with blocks whose size is no multiple of it is refused: `coalesced` takes the threads that there are.
     """

@@ -151,8 +151,13 @@ def with_hint(g, x):
     return g.reduce(x, "max")
 
 
-def upper() -> groups.Coalesced:
+def upper() -> groups.Lanes:
     return groups.coalesced()
+
+
+def quarter() -> groups.Tile:
+    half: groups.Tile = groups.tile(8)
+    return half
 
 
 @kernel
@@ -160,6 +165,7 @@ def handed(a: Ptr[f32], out: Array[f32, 2]) -> None:
     i = thread_idx.x
     small, large = groups.tile(4), groups.tile(16)
     pair = small, large
+    assert quarter().size == 8
     out[0, i] = twice(small, a[i]) + twice(large, a[i])
     out[1, i] = total(small, a[i]) + total(groups.this_block(), a[i])
     out[2, i] = ranked(small) + ranked(groups.this_grid()) * 100

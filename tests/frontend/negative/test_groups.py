@@ -145,6 +145,22 @@ def test_groups_as_values() -> None:
     check_errors(k)
 
 
+def chosen(n: i32) -> groups.Tile:
+    return groups.this_block()
+
+
+def test_annotations() -> None:
+    @kernel
+    def k(p: Ptr[i32], n: i32):
+        a: groups.Tile = groups.tile(8)
+        b: groups.Lanes = groups.this_block()  # error: this is Block, and `b` is annotated Lanes
+        c: groups.Block = n  # error: this is i32, and `c` is annotated Block
+        d = chosen(n)  # error: this is Block, and the result of `chosen` is annotated Tile
+        p[0] = a.rank
+
+    check_errors(k)
+
+
 def test_a_group_is_no_parameter_of_a_kernel() -> None:
     @kernel
     def k(t: groups.Tile):  # error: `t` is Tile, which a kernel cannot take
