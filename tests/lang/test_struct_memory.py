@@ -167,7 +167,7 @@ def test_recursion_with_structs(device):
     assert a.tolist() == [(64, 26)]
 
 
-def test_debug_builds_check_indices(device):
+def test_debug_builds_check_indices():  # on a GPU the failed check would end the context
     @kernel(debug=True)
     def k(a: Array[Bin, 1], n: i32):
         a[n].count += 1
