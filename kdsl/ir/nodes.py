@@ -1,7 +1,8 @@
 """The typed tree that the frontend makes and codegen lowers: its modules and functions, and all nodes under one roof.
 
-The rest: `expressions`, `statements`, `operators`. Every expression has a concrete type: no weak literal is left.
-Locals are mutable; LLVM's mem2reg builds SSA from them. docs/language.md says what the operators mean.
+The rest: `expressions` (with `memory` and `composites`), `statements`, `operators`. Every expression has a concrete
+type: no weak literal is left. Locals are mutable; LLVM's mem2reg builds SSA from them. docs/language.md says what the
+operators mean.
 """
 
 from __future__ import annotations
@@ -16,11 +17,20 @@ from kdsl.ir.access import (
     Ordering,
     Scope,
 )
+from kdsl.ir.composites import (
+    FieldValue,
+    Lanewise,
+    StructExpr,
+    Swizzle,
+    TupleElement,
+    TupleExpr,
+    VectorCast,
+    VectorExpr,
+    WithField,
+    WithLane,
+)
 from kdsl.ir.expressions import (
-    ArrayExpr,
     AssignExpr,
-    AssumeAligned,
-    Atomic,
     Binary,
     Bitcast,
     Call,
@@ -28,37 +38,32 @@ from kdsl.ir.expressions import (
     Compare,
     Conditional,
     Const,
+    Expr,
+    InlinePtx,
+    IntrinsicCall,
+    Local,
+    Logical,
+    Read,
+    Unary,
+)
+from kdsl.ir.memory import (
+    ArrayExpr,
+    AssumeAligned,
+    Atomic,
     ConstantArray,
     DynamicShared,
     ElementAddress,
-    Expr,
     Extent,
     FieldAddress,
-    FieldValue,
-    InlinePtx,
-    IntrinsicCall,
     IsAligned,
-    Lanewise,
     ListExpr,
     Load,
-    Local,
     LocalArray,
-    Logical,
     ModuleVariable,
     PointerDifference,
-    Read,
     SharedArray,
     Stride,
-    StructExpr,
-    Swizzle,
-    TupleElement,
-    TupleExpr,
-    Unary,
-    VectorCast,
-    VectorExpr,
     View,
-    WithField,
-    WithLane,
 )
 from kdsl.ir.operators import (
     AtomicOp,
