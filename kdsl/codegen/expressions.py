@@ -14,14 +14,13 @@ from kdsl.codegen.caching import cached_load
 from kdsl.codegen.context import Context
 from kdsl.codegen.conversions import cast, rebind_half
 from kdsl.codegen.debug_info import Locations
+from kdsl.codegen.effort import is_simple, needs_libdevice
 from kdsl.codegen.inline_ptx import emit_inline_ptx
 from kdsl.codegen.intrinsics import emit_intrinsic
 from kdsl.codegen.lists import fill
-from kdsl.codegen.power import PRODUCTS
 from kdsl.codegen.ranges import Interval, Ranges, is_grid_index, is_grid_product
 from kdsl.codegen.types import BFLOAT, HALF, alignment, constant, llvm_type, memory_type, pointer
 from kdsl.codegen.variables import module_variable
-from kdsl.codegen.walk import operands
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp
 from kdsl.lang.struct_type import StructType
@@ -31,7 +30,6 @@ from kdsl.source import CompileError, Span
 _SHIFTS = (BinaryOp.SHL, BinaryOp.SHR)
 _CHAIN = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL)
 _BYTES = PointerType(U8, Space.SHARED)
-_COSTLY = (BinaryOp.FLOORDIV, BinaryOp.MOD, BinaryOp.POW, BinaryOp.DIV)
 
 
 @dataclass(slots=True)
@@ -378,33 +376,6 @@ class Expressions:
         arguments = [self.value(a) for a in e.arguments]
         self.locate(e.span)
         return self.builder.call(self.functions[e.function], arguments, attrs=("convergent",))
-
-
-def is_simple(e: ir.Expr) -> bool:
-    """Whether evaluating ``e`` needlessly is cheap and has no effect: no memory, no call, no division by a variable."""
-    match e:
-        case ir.Const() | ir.Read():
-            return True
-        case ir.Binary(op=op) if op in _COSTLY:
-            constant_divisor = isinstance(e.right, ir.Const) and not e.type.is_float and op is not BinaryOp.POW
-            return constant_divisor and is_simple(e.left)
-        case ir.IntrinsicCall():
-            return e.intrinsic.register
-        case ir.Binary() | ir.Unary() | ir.Compare() | ir.Logical() | ir.Conditional() | ir.Cast() | ir.Extent():
-            return all(is_simple(o) for o in operands(e))
-        case ir.TupleElement() | ir.Stride() | ir.Bitcast() | ir.Swizzle() | ir.VectorExpr() | ir.WithLane():
-            return all(is_simple(o) for o in operands(e))
-        case ir.StructExpr() | ir.FieldValue() | ir.WithField():
-            return all(is_simple(o) for o in operands(e))
-        case _:
-            return False
-
-
-def needs_libdevice(e: ir.Binary) -> bool:
-    """Whether an operator becomes a call of libdevice: fmod, or pow but for exponents that are products."""
-    if not e.type.is_float or e.op not in (BinaryOp.FLOORDIV, BinaryOp.MOD, BinaryOp.POW):
-        return False
-    return not (e.op is BinaryOp.POW and isinstance(e.right, ir.Const) and e.right.value in PRODUCTS)
 
 
 def _widens(e: ir.Cast) -> bool:
