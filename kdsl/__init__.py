@@ -157,18 +157,23 @@ if TYPE_CHECKING:
         f16x2,
         f16x4,
         f32x2,
+        f32x3,
         f32x4,
         f64x2,
+        f64x3,
         i8x4,
         i16x2,
         i16x4,
         i32x2,
+        i32x3,
         i32x4,
         i64x2,
+        u8x3,
         u8x4,
         u16x2,
         u16x4,
         u32x2,
+        u32x3,
         u32x4,
         u64x2,
     )
@@ -194,8 +199,8 @@ if TYPE_CHECKING:
 _MODULES = {
     "kdsl.lang.types": "i8 i16 i32 i64 u8 u16 u32 u64 f8e4m3 f8e5m2 f16 bf16 f32 f64 Ptr Array Constexpr",
     "kdsl.lang.vectors": (
-        "i8x4 i16x2 i16x4 i32x2 i32x4 i64x2 u8x4 u16x2 u16x4 u32x2 u32x4 u64x2 "
-        "f8e4m3x2 f8e4m3x4 f8e5m2x2 f8e5m2x4 f16x2 f16x4 bf16x2 bf16x4 f32x2 f32x4 f64x2"
+        "i8x4 i16x2 i16x4 i32x2 i32x3 i32x4 i64x2 u8x3 u8x4 u16x2 u16x4 u32x2 u32x3 u32x4 u64x2 "
+        "f8e4m3x2 f8e4m3x4 f8e5m2x2 f8e5m2x4 f16x2 f16x4 bf16x2 bf16x4 f32x2 f32x3 f32x4 f64x2 f64x3"
     ),
     "kdsl.lang.index": (
         "thread_idx block_idx block_dim grid_dim grid gridsize lane_id warp_id warp_size "
@@ -341,9 +346,11 @@ __all__ = [
     "f16x4",
     "f32",
     "f32x2",
+    "f32x3",
     "f32x4",
     "f64",
     "f64x2",
+    "f64x3",
     "fast",
     "fence",
     "ffs",
@@ -368,6 +375,7 @@ __all__ = [
     "i16x4",
     "i32",
     "i32x2",
+    "i32x3",
     "i32x4",
     "i64",
     "i64x2",
@@ -426,12 +434,14 @@ __all__ = [
     "trap",
     "type_of",
     "u8",
+    "u8x3",
     "u8x4",
     "u16",
     "u16x2",
     "u16x4",
     "u32",
     "u32x2",
+    "u32x3",
     "u32x4",
     "u64",
     "u64x2",

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir as llvm
 
+from kdsl.codegen import structs
 from kdsl.codegen.atomics_ptx import SPACES, address_register, register_of
 from kdsl.codegen.context import Context
-from kdsl.codegen.types import I8, I16, I32, VOID, llvm_type, memory_type
+from kdsl.codegen.types import I8, I16, I32, I64, VOID, llvm_type, memory_type
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import Kind, ScalarType, Space, Type, VectorType
+from kdsl.lang import types
+from kdsl.lang.struct_type import StructType
+from kdsl.lang.types import Kind, PointerType, ScalarType, Space, Type, VectorType
 from kdsl.source import Span
 
 # PTX ISA 9.0, 9.7.9.8 and .11: the first architectures, all from PTX 7.4.
@@ -23,7 +27,19 @@ _PTX_WITH_HINTS = 74
 def cached_load(
     context: Context, address: llvm.Value, t: Type, caching: ir.Caching, policy: llvm.Value | None, span: Span
 ) -> Any:
-    """``ld.space.cache.type``, ``ld.volatile.space.type``, or with hints ``ld.space.L1::evict_first.L2::128B.type``."""
+    """``ld.space.cache.type``, ``ld.volatile.space.type``, or with hints ``ld.space.L1::evict_first.L2::128B.type``.
+
+    Of a struct each field is an access, of a vector of three each component.
+    """
+    if isinstance(t, PointerType):
+        bits = cached_load(context, address, types.U64, caching, policy, span)
+        return context.builder.inttoptr(bits, llvm_type(t))
+    if _is_apart(t):
+        value: Any = llvm.Constant(llvm_type(t), llvm.Undefined)
+        for i, (place, part) in enumerate(_parts(context, address, t)):
+            loaded = cached_load(context, place, part, caching, policy, span)
+            value = _with_part(context.builder, value, i, loaded, t)
+        return value
     builder, form = context.builder, _Form.of(t)
     where, results = address_register(builder, address), ", ".join(f"${i}" for i in range(form.count))
     # Who asks for .nc says that nobody writes there meanwhile, so that LLVM may move it and leave it out.
@@ -50,7 +66,17 @@ def cached_store(
     policy: llvm.Value | None,
     span: Span,
 ) -> None:
-    """``st.space.cache.type``, ``st.volatile.space.type``, or with hints ``st.space.L1::evict_last.type``."""
+    """``st.space.cache.type``, ``st.volatile.space.type``, or with hints ``st.space.L1::evict_last.type``; of a struct
+    or a vector of three as `cached_load`.
+    """
+    if isinstance(t, PointerType):
+        bits = context.builder.ptrtoint(value, I64)
+        cached_store(context, bits, address, types.U64, caching, policy, span)
+        return
+    if _is_apart(t):
+        for i, (place, part) in enumerate(_parts(context, address, t)):
+            cached_store(context, _part(context.builder, value, i, t), place, part, caching, policy, span)
+        return
     builder, form = context.builder, _Form.of(t)
     where, parts = address_register(builder, address), _to_registers(context, value, t, form)
     operands = ", ".join(f"${i + 1}" for i in range(form.count))
@@ -91,6 +117,35 @@ def _qualifiers(
     words += ["L2::cache_hint"] if policy is not None else []
     words += [f"L2::{caching.l2_prefetch}B"] if caching.l2_prefetch else []
     return space + "".join(f".{word}" for word in words)
+
+
+def _is_apart(t: Type) -> bool:
+    """Whether no one instruction moves a value."""
+    return isinstance(t, StructType) or (isinstance(t, VectorType) and t.lanes == 3)
+
+
+def _parts(context: Context, address: llvm.Value, t: Type) -> Iterator[tuple[llvm.Value, Type]]:
+    """Where each field or component lies, and its type."""
+    if isinstance(t, StructType):
+        for i, field in enumerate(t.fields):
+            yield structs.field_address(context, address, t, i), field.type
+        return
+    assert isinstance(t, VectorType)
+    for lane in range(t.lanes):
+        place = context.builder.gep(address, [llvm.Constant(I32, lane)], source_etype=memory_type(t.element))
+        yield place, t.element
+
+
+def _part(builder: llvm.IRBuilder, value: llvm.Value, index: int, t: Type) -> Any:
+    if isinstance(t, StructType):
+        return builder.extract_value(value, index)
+    return builder.extract_element(value, llvm.Constant(I32, index))
+
+
+def _with_part(builder: llvm.IRBuilder, value: llvm.Value, index: int, part: llvm.Value, t: Type) -> Any:
+    if isinstance(t, StructType):
+        return builder.insert_value(value, part, index)
+    return builder.insert_element(value, part, llvm.Constant(I32, index))
 
 
 @dataclass(frozen=True, slots=True)

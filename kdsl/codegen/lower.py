@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from llvmlite import ir as llvm
 
-from kdsl.codegen import structs
+from kdsl.codegen import memory
 from kdsl.codegen.checks import add_table
 from kdsl.codegen.context import LONGEST_NAME, Context, ModuleContext
 from kdsl.codegen.debug_info import Directives, Locations, add_flag
@@ -24,7 +24,7 @@ from kdsl.codegen.types import alignment, llvm_type, memory_type, pointer
 from kdsl.ir import nodes as ir
 from kdsl.lang.layout import parameter_parts
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import ArrayType, Kind, PointerType, ScalarType, Space, Type, VoidType
+from kdsl.lang.types import ArrayType, Kind, PointerType, ScalarType, Space, Type, VectorType, VoidType
 from kdsl.target import Target
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -84,8 +84,8 @@ def _declare(module: llvm.Module, f: ir.Function, *, inlined: bool) -> llvm.Func
     for argument, name in zip(function.args, names, strict=True):
         argument.name = name[:LONGEST_NAME]
     for argument, (parameter, t) in zip(function.args, parameters, strict=True):
-        if isinstance(parameter.type, StructType):
-            # A struct by value lies in parameter memory. Why set.add? llvmlite asks a typed pointer for what is in it.
+        if isinstance(parameter.type, StructType | VectorType):
+            # These lie in parameter memory. Why set.add? llvmlite asks a typed pointer for what is in it.
             set.add(argument.attributes, f"byval({memory_type(parameter.type)})")
             argument.attributes.align = parameter.type.align
         elif isinstance(t, llvm.PointerType):
@@ -123,7 +123,7 @@ def _kernel_types(t: Type) -> list[llvm.Type]:
             return list(value.elements)
         case ScalarType():
             return [memory_type(t)]
-        case StructType():
+        case StructType() | VectorType():
             return [pointer(Space.GENERIC)]
         case _:
             return [llvm_type(t)]
@@ -182,8 +182,8 @@ def _kernel_argument(context: Context, t: Type, arguments: Iterator[llvm.Argumen
             result = builder.insert_value(result, next(arguments), i)
         return result
     value = next(arguments)
-    if isinstance(t, StructType):
-        return structs.load(context, value, t)
+    if isinstance(t, StructType | VectorType):
+        return memory.load(context, value, t)
     if isinstance(t, ScalarType) and t.kind is Kind.BOOL:
         return builder.icmp_unsigned("!=", value, llvm.Constant(value.type, 0))
     return value

@@ -23,6 +23,8 @@ def load(context: Context, address: llvm.Value, t: Type) -> llvm.Value:
     """The value of type ``t`` at an address."""
     if isinstance(t, StructType):
         return structs.load(context, address, t)
+    if isinstance(t, VectorType) and t.lanes == 3:
+        return structs.load_lanes(context, address, t, t.align)
     value = context.builder.load(address, align=alignment(t), typ=memory_type(t))
     if isinstance(t, ScalarType) and t.kind is Kind.BOOL:
         return context.builder.icmp_unsigned("!=", value, llvm.Constant(value.type, 0))
@@ -33,6 +35,9 @@ def store(context: Context, value: llvm.Value, address: llvm.Value, t: Type) -> 
     """Write a value of type ``t``; a bool is a byte, 0 or 1."""
     if isinstance(t, StructType):
         structs.store(context, value, address, t)
+        return
+    if isinstance(t, VectorType) and t.lanes == 3:
+        structs.store_lanes(context, value, address, t, t.align)
         return
     if isinstance(t, ScalarType) and t.kind is Kind.BOOL:
         value = context.builder.zext(value, memory_type(t))

@@ -14,7 +14,7 @@ from llvmlite import ir as llvm
 from kdsl.codegen.context import Context
 from kdsl.codegen.types import I8, I32, llvm_type, memory_type
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import Kind, ScalarType, Type
+from kdsl.lang.types import Kind, ScalarType, Type, VectorType
 
 
 def build(context: Context, elements: Sequence[llvm.Value], t: StructType) -> Any:
@@ -54,6 +54,8 @@ def _load(context: Context, address: llvm.Value, t: Type, offset: int, most: int
         parts = [_load(context, address, f.type, offset + f.offset, most) for f in t.fields]
         return build(context, parts, t)
     place = _at(context, address, offset)
+    if isinstance(t, VectorType) and t.lanes == 3:
+        return load_lanes(context, place, t, _align(offset, most))
     value = context.builder.load(place, align=_align(offset, most), typ=memory_type(t))
     return context.builder.icmp_unsigned("!=", value, llvm.Constant(I8, 0)) if _is_bool(t) else value
 
@@ -64,9 +66,31 @@ def _store(context: Context, value: llvm.Value, address: llvm.Value, t: Type, of
             part = context.builder.extract_value(value, i)
             _store(context, part, address, f.type, offset + f.offset, most)
         return
+    if isinstance(t, VectorType) and t.lanes == 3:
+        store_lanes(context, value, _at(context, address, offset), t, _align(offset, most))
+        return
     if _is_bool(t):
         value = context.builder.zext(value, I8)
     context.builder.store(value, _at(context, address, offset), align=_align(offset, most))
+
+
+def load_lanes(context: Context, address: llvm.Value, t: VectorType, align: int) -> Any:
+    """A vector of three, which no instruction loads: its components one by one."""
+    builder, size = context.builder, t.element.size
+    value: Any = llvm.Constant(llvm_type(t), llvm.Undefined)
+    for lane in range(t.lanes):
+        place = _at(context, address, lane * size)
+        part = builder.load(place, align=_align(lane * size, align), typ=llvm_type(t.element))
+        value = builder.insert_element(value, part, llvm.Constant(I32, lane))
+    return value
+
+
+def store_lanes(context: Context, value: llvm.Value, address: llvm.Value, t: VectorType, align: int) -> None:
+    """Write a vector of three, component by component."""
+    size = t.element.size
+    for lane in range(t.lanes):
+        part = context.builder.extract_element(value, llvm.Constant(I32, lane))
+        context.builder.store(part, _at(context, address, lane * size), align=_align(lane * size, align))
 
 
 def _is_bool(t: Type) -> bool:

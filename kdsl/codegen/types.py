@@ -121,6 +121,8 @@ def memory_type(t: Type) -> llvm.Type:
     """The type of a value in memory: a bool takes one byte, a struct as many as it has, all else is as in registers."""
     if isinstance(t, StructType):
         return llvm.ArrayType(I8, t.size)
+    if isinstance(t, VectorType) and t.lanes == 3:
+        return llvm.ArrayType(llvm_type(t.element), 3)  # LLVM's own vector of three takes the room of four
     return I8 if isinstance(t, ScalarType) and t.kind is Kind.BOOL else llvm_type(t)
 
 
@@ -136,7 +138,7 @@ def constant(t: ScalarType, value: bool | int | float) -> llvm.Constant:
 
 
 def alignment(t: Type) -> int:
-    """Bytes that an element in memory is aligned to: its own size, and 8 for a pointer."""
+    """Bytes that an element in memory is aligned to: its own size, of three components one's, and 8 for a pointer."""
     match t:
         case ScalarType() | VectorType() | StructType():
             return t.align

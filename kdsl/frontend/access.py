@@ -11,6 +11,7 @@ from kdsl.frontend.frame import Frame
 from kdsl.frontend.intrinsics import constant_of
 from kdsl.frontend.memory import address_of, elements, written_address
 from kdsl.frontend.values import Poison, Runtime
+from kdsl.frontend.vectors import vector_type
 from kdsl.ir import nodes as ir
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ScalarType, VectorType
@@ -23,7 +24,7 @@ def address_argument(frame: Frame, node: ast.Call, found: dict[str, ast.expr]) -
     array, index = frame.value(found["array"]), frame.value(found["index"])
     if isinstance(array, Poison) or isinstance(index, Poison):
         return None
-    indices = elements(frame, index, found["index"]) or (index,)
+    indices = (None if vector_type(index) else elements(frame, index, found["index"])) or (index,)
     written = found["index"]
     places = tuple(written.elts) if isinstance(written, ast.Tuple) else (written,) * len(indices)
     return address_of(frame, array, found["array"], indices, places, node)

@@ -7,7 +7,7 @@ import tokenize
 from dataclasses import replace
 from functools import partial
 
-from kdsl.frontend import convert, places, struct_methods, vectors
+from kdsl.frontend import convert, places, struct_methods, swizzles, vectors
 from kdsl.frontend.array_elements import parts_of
 from kdsl.frontend.copies import assign_part
 from kdsl.frontend.escapes import check_made_anew
@@ -107,7 +107,9 @@ def store(frame: Frame, target: ast.expr, value: Value, place: ast.expr, node: a
             _unpack(frame, target, targets, value, place, node)
         case ast.Attribute():
             base = frame.value(target.value)
-            if places.has_parts(base):
+            if (lanes := swizzles.lanes_of(target, base)) is not None:
+                swizzles.store(frame, target, base, lanes, value, place, node)
+            elif places.has_parts(base):
                 places.store_part(frame, target, base, value, place, node)
             elif not isinstance(base, Poison):
                 _refuse_attribute(frame, target, base)
@@ -278,8 +280,10 @@ def augmented_assign(frame: Frame, node: ast.AugAssign) -> None:
                 frame.emit(ir.Assign(frame.locals[target.id], expr, frame.span(node)))
         case ast.Subscript() | ast.Attribute() as target:
             base = frame.value(target.value)
-            if places.has_parts(base):
-                compute = partial(_computed, frame, node)
+            compute = partial(_computed, frame, node)
+            if (lanes := swizzles.lanes_of(target, base)) is not None:
+                swizzles.augment(frame, target, base, lanes, compute, node)
+            elif places.has_parts(base):
                 places.augment(frame, target, base, compute, node)
             elif isinstance(target, ast.Subscript):
                 _augment_element(frame, target, base, node)

@@ -32,7 +32,7 @@ from kdsl.frontend.values import (
 )
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp, UnaryOp
-from kdsl.lang.types import ArrayType, PointerType, ScalarType, TupleType, boolean
+from kdsl.lang.types import ArrayType, PointerType, ScalarType, TupleType, VectorType, boolean
 
 Handler = Callable[[Frame, ast.Call], Value]
 # Each copy of an unrolled body is compiled on its own.
@@ -136,8 +136,9 @@ def length(frame: Frame, node: ast.Call) -> Value:
     if arguments is None:
         return POISON
     value = frame.value(arguments[0])
-    if isinstance(type_of(value), TupleType) and has_effects(value):
-        return frame.error(arguments[0], "len() of a tuple does not evaluate it", "bind it to a name first")
+    if isinstance(kind := type_of(value), TupleType | VectorType) and has_effects(value):
+        what = "tuple" if isinstance(kind, TupleType) else "vector"
+        return frame.error(arguments[0], f"len() of a {what} does not evaluate it", "bind it to a name first")
     match value:
         case Poison():
             return POISON
@@ -148,6 +149,8 @@ def length(frame: Frame, node: ast.Call) -> Value:
     type = type_of(value)
     if isinstance(type, TupleType):
         return Weak(len(type.elements))
+    if isinstance(type, VectorType):
+        return Weak(type.lanes)
     if struct_type(value):
         return struct_methods.special(frame, "__len__", value, (), node, arguments[0], "len()")
     if isinstance(type, ArrayType) and isinstance(value, Runtime):

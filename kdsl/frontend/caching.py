@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from kdsl.frontend.access import address_argument, choice, element_type, store_in_order, written_argument
+from kdsl.frontend.access import address_argument, choice, store_in_order, written_argument
 from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.meet import converted
@@ -12,7 +12,7 @@ from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, describ
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import Caching
 from kdsl.ir.verify import EVICTIONS, LOAD_CACHES, PREFETCH_LEVELS, PREFETCH_SIZES, STORE_CACHES
-from kdsl.lang.types import SCALARS, U64, ScalarType, Space, VectorType
+from kdsl.lang.types import U64, Space
 
 STORE_OPTIONS = ("cache", "volatile", "evict", "policy")
 LOAD_OPTIONS = (*STORE_OPTIONS, "l2_prefetch")
@@ -29,10 +29,9 @@ def load(frame: Frame, node: ast.Call) -> Value:
     caching, policy = _caching(frame, found, LOAD_CACHES, name), _policy(frame, found, name)
     if address is None or caching is None or not _may_say(frame, address, caching, found, name):
         return POISON
-    type = _element(frame, address, found, name)
-    if type is None or ("policy" in found and policy is None):
+    if "policy" in found and policy is None:
         return POISON
-    return Runtime(ir.Load(address, type, frame.span(node), _access(caching, policy), policy))
+    return Runtime(ir.Load(address, address.type.element, frame.span(node), _access(caching, policy), policy))
 
 
 def store(frame: Frame, node: ast.Call) -> Value:
@@ -50,8 +49,7 @@ def store(frame: Frame, node: ast.Call) -> Value:
         return POISON
     if not _may_say(frame, address, caching, found, name):
         return POISON
-    type = _element(frame, address, found, name)
-    expr = None if type is None else converted(frame, value, type, found["value"], f"{name}()")
+    expr = converted(frame, value, address.type.element, found["value"], f"{name}()")
     if expr is None or ("policy" in found and policy is None):
         return POISON
     if not frame.quiet:
@@ -90,16 +88,6 @@ def _without_none(frame: Frame, found: dict[str, ast.expr]) -> dict[str, ast.exp
 
 def _access(caching: Caching, policy: ir.Expr | None) -> Caching | None:
     return None if caching == Caching() and policy is None else caching
-
-
-def _element(
-    frame: Frame, address: ir.ElementAddress, found: dict[str, ast.expr], name: str
-) -> ScalarType | VectorType | None:
-    """The element's type; None (reported) if it is no scalar and no vector."""
-    type = address.type.element
-    if isinstance(type, ScalarType | VectorType):
-        return type
-    return element_type(frame, address, tuple(SCALARS.values()), found, name)
 
 
 def _caching(frame: Frame, found: dict[str, ast.expr], caches: tuple[str, ...], name: str) -> Caching | None:

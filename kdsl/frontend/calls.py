@@ -73,18 +73,19 @@ def _unpacked(frame: Frame, node: ast.Call) -> ast.Call | None:
         if isinstance(value, Poison):
             return None
         kind = type_of(value)
-        if not isinstance(kind, TupleType):
+        if not isinstance(kind, TupleType | VectorType):
             if not isinstance(value, Tuple):
                 what = describe(kind) if kind is not None and not isinstance(value, Static) else "no tuple"
                 frame.error(argument, f"`*` takes a tuple apart, and this is {what}", "write each argument")
             return None
         if has_effects(value):
             text = frame.text(argument.value)
+            what = "vector" if isinstance(kind, VectorType) else "tuple"
             frame.error(
-                argument, "`*` takes a tuple apart, and calls in it would be made again", f"name it: t = {text}"
+                argument, f"`*` takes a {what} apart, and calls in it would be made again", f"name it: t = {text}"
             )
             return None
-        for i in range(len(kind.elements)):
+        for i in range(kind.lanes if isinstance(kind, VectorType) else len(kind.elements)):
             index = ast.copy_location(ast.Constant(i), argument)
             written.append(ast.copy_location(ast.Subscript(argument.value, index, ast.Load()), argument))
     return ast.copy_location(ast.Call(node.func, written, node.keywords), node)

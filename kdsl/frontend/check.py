@@ -223,11 +223,13 @@ def _parts_may_be_passed(type: TupleType) -> bool:
 
 
 def _may_be_passed(type: Type) -> bool:
-    """Whether a kernel may have a parameter of a type: a scalar, struct, array, a pointer but to tuples or arrays."""
+    """Whether a kernel may have a parameter of a type: a scalar, vector, struct, array, a pointer but to tuples or
+    arrays.
+    """
     if isinstance(type, PointerType):
         return isinstance(type.element, ScalarType | VectorType) or _may_be_passed(type.element)
-    if isinstance(type, ScalarType):
-        return not type.is_float8
+    if isinstance(type, ScalarType | VectorType):
+        return not (type.element if isinstance(type, VectorType) else type).is_float8
     return isinstance(type, ArrayType | StructType)
 
 
@@ -269,7 +271,7 @@ def _refuse_parameter(frame: Frame, parameter: ast.arg, type: Type | None) -> No
 
 def _instead(type: Type) -> str:
     if isinstance(type, VectorType):
-        return f"pass its components, or a Ptr[{type}]"
+        return f"pass an f32x{type.lanes}, and convert it in the kernel"
     if isinstance(type, ScalarType):
         return "pass an f32, and convert it in the kernel"
     return "pass scalars, Ptr[T] or Array[T, ndim]"

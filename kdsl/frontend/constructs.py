@@ -66,6 +66,7 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (builtins.enumerate, tuples.enumerate_),
         (builtins.zip, tuples.zip_),
         (builtins.reversed, tuples.reversed_),
+        (builtins.tuple, tuples.tuple_),
         (builtins.sum, tuples.sum_),
         (builtins.any, tuples.any_),
         (builtins.all, tuples.all_),

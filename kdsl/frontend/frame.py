@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from kdsl.frontend import convert
 from kdsl.frontend.bindings import How
 from kdsl.frontend.captures import Captures, host_value
@@ -228,6 +230,8 @@ class Frame:
                 hint = f"write {self.text(node)}.x, .y or .z" if isinstance(object, Registers) else None
                 if object is None:
                     hint = "write a number that stands for it, such as -1"
+                if isinstance(object, np.ndarray) and object.ndim == 1 and 2 <= len(object) <= 4:
+                    hint = f"f32x{len(object)}({self.text(node)}) is a vector of what it holds"
                 if isinstance(object, Intrinsic | FunctionType | BoundMethod):
                     hint = f"call it: {self.text(node)}(...)"
                 self.error(node, f"{what} is not a value that a kernel computes with", hint)

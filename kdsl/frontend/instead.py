@@ -39,7 +39,6 @@ BUILTINS: dict[Any, str] = {
     memoryview: "pass the array itself",
     frozenset: "compare with each value",
     list: "local.array(n, dtype) holds values that are indexed at run time",
-    tuple: "write the tuple: (a, b)",
     dict: "use arrays, or a chain of if and elif",
     set: "compare with each value",
     slice: "loop over the indices",

@@ -118,9 +118,11 @@ def _static_hint(value: object) -> str | None:
 
 
 def elements(frame: Frame, value: Value, node: ast.expr) -> tuple[Value, ...] | None:
-    """The elements of a tuple value; None if it is none."""
+    """The elements of a tuple value, or the components of a vector; None if it is neither."""
     if isinstance(value, Tuple):
         return value.elements
+    if isinstance(value, Runtime) and isinstance(value.type, VectorType):
+        return vectors.components(frame, value.expr, value.type, node)
     if isinstance(value, Runtime) and isinstance(value.type, TupleType):
         if isinstance(value.expr, ir.TupleExpr):
             return tuple(Runtime(e) for e in value.expr.elements)
@@ -194,7 +196,9 @@ def index_parts(frame: Frame, node: ast.Subscript) -> tuple[Part, ...]:
     if isinstance(written, ast.Tuple):
         return tuple(_index_part(frame, place) for place in written.elts)
     one = _index_part(frame, written)
-    values = elements(frame, one.value, written) if one.value is not None else None
+    if one.value is None or vectors.vector_type(one.value):  # a vector is no index of several axes
+        return (one,)
+    values = elements(frame, one.value, written)
     return (one,) if not values else tuple(Part(written, value) for value in values)
 
 

@@ -51,8 +51,13 @@ def target_place(frame: Frame, target: Target, base: Value) -> Place | None:
     """What ``v.x = ...`` or ``a[i].x = ...`` names, ``base`` being its owner's value; None (reported) for none."""
     assert isinstance(base, Runtime)
     index = _index(frame, target, base.type)
-    if index is None:
-        return None
+    owner = None if index is None else owner_place(frame, target, base)
+    return None if owner is None or index is None else part(owner, index, frame.span(target))
+
+
+def owner_place(frame: Frame, target: Target, base: Value) -> Place | None:
+    """Where the struct or vector lies of which a part is assigned to; None (reported) for nowhere."""
+    assert isinstance(base, Runtime)
     owner = origin(frame, base.expr)
     if owner is None:
         if not frame.quiet:
@@ -63,9 +68,9 @@ def target_place(frame: Frame, target: Target, base: Value) -> Place | None:
         return None
     if isinstance(owner, OfVariable) and not changeable(frame, owner.local, target):
         return None
-    if isinstance(owner, InMemory) and _written(frame, owner.address, target) is None:
+    if isinstance(owner, InMemory) and written_address(frame, owner.address, target) is None:
         return None
-    return _part(owner, index, frame.span(target))
+    return owner
 
 
 def _index(frame: Frame, target: Target, type: Type) -> int | None:
@@ -89,11 +94,11 @@ def origin(frame: Frame, expr: ir.Expr) -> Place | None:
             return InMemory(address, expr.type)
         case ir.FieldValue(value, index) | ir.Swizzle(value, (index,)):
             owner = origin(frame, value)
-            return None if owner is None else _part(owner, index, expr.span)
+            return None if owner is None else part(owner, index, expr.span)
     return None
 
 
-def _part(owner: Place, index: int, span: Span) -> Place:
+def part(owner: Place, index: int, span: Span) -> Place:
     """A field or lane of what lies at a place."""
     type: Type
     if isinstance(owner.type, StructType):
@@ -116,10 +121,6 @@ def part_address(address: ir.Expr, index: int, span: Span) -> ir.Expr:
     pointer = PointerType(whole.element, address.type.space)
     start = ir.Bitcast(address, pointer, span)
     return ir.ElementAddress(start, (ir.Const(index, I32, span),), pointer, span)
-
-
-def _written(frame: Frame, address: ir.Expr, target: Target) -> ir.Expr | None:
-    return written_address(frame, address, target)
 
 
 def changeable(frame: Frame, local: ir.Local, target: ast.expr) -> bool:
@@ -174,16 +175,22 @@ def augment(frame: Frame, target: Target, base: Value, compute: Callable[[Value]
         frame.value(node.value)
         return
     span = frame.span(target)
-    if isinstance(place, InMemory):
-        assert isinstance(place.address.type, PointerType)
-        pointer = frame.local("address", place.address.type)
-        frame.emit(ir.Assign(pointer, place.address, span))
-        place = InMemory(ir.Read(pointer, pointer.type, span), place.type)
-    result = compute(Runtime(_read(place, span)))
+    place = computed_once(frame, place, span)
+    result = compute(Runtime(read(place, span)))
     write(frame, place, converted(frame, result, place.type, node.value, f"`{frame.text(target)}`"), node)
 
 
-def _read(place: Place, span: Span) -> ir.Expr:
+def computed_once(frame: Frame, place: Place, span: Span) -> Place:
+    """A place whose address, if it has one, is in a variable."""
+    if not isinstance(place, InMemory):
+        return place
+    assert isinstance(place.address.type, PointerType)
+    pointer = frame.local("address", place.address.type)
+    frame.emit(ir.Assign(pointer, place.address, span))
+    return InMemory(ir.Read(pointer, pointer.type, span), place.type)
+
+
+def read(place: Place, span: Span) -> ir.Expr:
     """What a place holds."""
     if isinstance(place, InMemory):
         return ir.Load(place.address, place.type, span)

@@ -10,14 +10,13 @@ import ast
 import re
 from dataclasses import dataclass, field
 
+from kdsl.frontend import composites
 from kdsl.frontend.arguments import plain_arguments
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast
-from kdsl.frontend.memory import elements
-from kdsl.frontend.values import POISON, Poison, Range, Runtime, Static, Tuple, Value, Weak, WeakChoice, describe
+from kdsl.frontend.values import POISON, Poison, Range, Runtime, Static, Value, Weak, WeakChoice
 from kdsl.ir import nodes as ir
-from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import F64, I32, I64, U32, U64, Kind, PointerType, ScalarType, VectorType
+from kdsl.lang.types import F64, I32, I64, U32, U64, Kind, PointerType, ScalarType
 
 SPECIFICATION = re.compile(
     r"(?P<align>[<>])?(?P<sign>[-+ ])?(?P<alternate>#)?(?P<zero>0)?"
@@ -131,38 +130,16 @@ def _formatted(frame: Frame, format: Format, value: Value, specification: str, n
             return expr is not None and _runtime(frame, format, expr, specification, node)
         case Runtime(expr) if isinstance(expr.type, ScalarType | PointerType):
             return _runtime(frame, format, expr, specification, node)
-        case Runtime(expr) if isinstance(expr.type, VectorType):
-            frame.error(node, f"a {expr.type} cannot be printed as a whole", "print its components: {v.x}, {v.y}")
-            return False
-        case Runtime(expr) if isinstance(expr.type, StructType):
-            frame.error(
-                node,
-                f"a {expr.type} cannot be printed as a whole",
-                f"print its fields: {{{frame.text(node)}.{expr.type.fields[0].name}}}",
-            )
-            return False
-    parts = elements(frame, value, node)
-    if parts is not None and specification:
-        frame.error(node, f"`{specification}` is no format for a tuple", "print its elements")
-        return False
     if isinstance(value, Range):
         frame.error(node, "a range is only for a `for` loop", "for i in range(n)")
         return False
-    if parts is None:
-        kind = describe(value.type) if isinstance(value, Runtime) else "this"
-        frame.error(node, f"{kind} cannot be printed", "print its elements")
-        return False
-    return _tuple(frame, format, Tuple(parts), node, place)
-
-
-def _tuple(frame: Frame, format: Format, value: Tuple, node: ast.expr, place: ast.expr) -> bool:
-    format.literal("(")
-    ok = True
-    for i, part in enumerate(value.elements):
-        if i:
-            format.literal(", ")
-        ok &= _formatted(frame, format, part, "", node, place)
-    format.literal(",)" if len(value.elements) == 1 else ")")
+    parts = composites.shown(frame, value, specification, node)
+    ok = parts is not None
+    for part in parts or ():
+        if isinstance(part, str):
+            format.literal(part)
+        else:
+            ok &= _formatted(frame, format, part, "", node, place)
     return ok
 
 

@@ -1,4 +1,4 @@
-"""Python's functions of whole tuples: enumerate, zip, reversed (of ranges, too), sum, any, all."""
+"""Python's functions of whole tuples: enumerate, zip, reversed (of ranges, too), tuple, sum, any, all."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ LOOPS = {
     "sum": "write a loop that adds",
     "any": "write a loop, or x or y",
     "all": "write a loop, or x and y",
+    "tuple": "write the tuple: (a, b)",
 }
 
 
@@ -122,6 +123,19 @@ def zip_(frame: Frame, node: ast.Call) -> Value:
         if len(set(lengths)) > 1:
             return frame.error(node, f"zip() of tuples with {' and '.join(map(str, lengths))} elements")
     return Tuple(tuple(Tuple(row) for row in zip(*parts, strict=False)), lazy=any(p.lazy for p in whole))
+
+
+def tuple_(frame: Frame, node: ast.Call) -> Value:
+    """The elements of a tuple, vector, array or generator expression as a tuple."""
+    arguments = positional(frame, node, "tuple", 1, 1)
+    taken = None if arguments is None else taken_values(frame, arguments[0], "tuple")
+    if taken is None:
+        return POISON
+    parts, before = taken
+    if not before:
+        return Tuple(parts)
+    whole = frame.runtime(Tuple(parts), node)
+    return POISON if whole is None else Runtime(after(frame, before, whole))
 
 
 def sum_(frame: Frame, node: ast.Call) -> Value:

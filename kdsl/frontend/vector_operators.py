@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
 from kdsl.frontend import convert
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.meet import cast
@@ -200,7 +202,8 @@ def _operand(frame: Frame, value: Value, type: VectorType, place: ast.expr, what
         case _:
             kind = type_of(value)
             shown = f"this is {describe(kind)}, and " if kind is not None else ""
-            frame.error(place, f"{shown}{what} takes {type} or {type.element}")
+            hint = f"write {type}({text})" if isinstance(getattr(value, "object", None), np.ndarray) else None
+            frame.error(place, f"{shown}{what} takes {type} or {type.element}", hint)
             return None
     return None if scalar is None else splat(frame, scalar, type, place)
 

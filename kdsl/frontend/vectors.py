@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
+
+import numpy as np
 
 from kdsl.frontend.arguments import plain_arguments
+from kdsl.frontend.captures import host_value
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.meet import cast, is_weak_value
 from kdsl.frontend.values import (
@@ -12,6 +16,7 @@ from kdsl.frontend.values import (
     Lattice,
     Poison,
     Runtime,
+    Static,
     Value,
     Weak,
     WeakChoice,
@@ -51,11 +56,11 @@ def construct(frame: Frame, type: VectorType, node: ast.Call) -> Value:
     # 8-bit floats are made two at a time, of scalars that are of one type.
     together = _one_type(values) if type.element.is_float8 else None
     for value, place in zip(values, node.args, strict=True):
-        components = _components(frame, value, together or type.element, place, name)
+        components = _components(frame, value, together or type.element, place, f"{name}()")
         if components is None:
             return POISON
         parts += components
-    if len(values) == 1:
+    if len(parts) == len(values) == 1:
         first, again = frame.once(parts[0], "component")
         parts = [first, *[again] * (type.lanes - 1)]
     if len(parts) != type.lanes:
@@ -89,13 +94,33 @@ def _components(frame: Frame, value: Value, element: ScalarType, place: ast.expr
     """What one argument gives, cast to the element type; None (reported) for what is no scalar and no vector."""
     span = frame.span(place)
     source = vector_type(value)
+    if isinstance(value, Static) and isinstance(value.object, np.ndarray):
+        return _of_host(frame, value.object, element, place, name)
     if source is None:
-        expr = _cast_scalar(frame, value, element, place, f"{name}()")
+        expr = _cast_scalar(frame, value, element, place, name)
         return None if expr is None else [expr]
     assert isinstance(value, Runtime)
     first, again = frame.once(value.expr, "vector")
     lanes = [ir.Swizzle(again if i else first, (i,), source.element, span) for i in range(source.lanes)]
     return [cast(lane, element, span) for lane in lanes]
+
+
+def _of_host(
+    frame: Frame, array: np.ndarray[Any, Any], element: ScalarType, place: ast.expr, name: str
+) -> list[ir.Expr] | None:
+    """What a small NumPy array of the host holds, as constants; launches notice when it holds something else."""
+    if array.ndim != 1 or not 2 <= len(array) <= 4:
+        message = f"{name} takes scalars and vectors, and this is an array of the host of shape {array.shape}"
+        frame.error(place, message, "constant.array() makes an array of it")
+        return None
+    frame.session.captures.contents(array)
+    found: list[ir.Expr] = []
+    for number in array:
+        expr = _cast_scalar(frame, host_value(number, frame.span(place)), element, place, name)
+        if expr is None:
+            return None
+        found.append(expr)
+    return found
 
 
 def _cast_scalar(frame: Frame, value: Value, element: ScalarType, place: ast.expr, what: str) -> ir.Expr | None:
@@ -135,6 +160,15 @@ def _lanes(frame: Frame, type: VectorType, node: ast.Attribute) -> tuple[int, ..
     return None
 
 
+def components(frame: Frame, expr: ir.Expr, type: VectorType, node: ast.expr) -> tuple[Value, ...]:
+    """The components one by one; the vector is evaluated once."""
+    if isinstance(expr, ir.VectorExpr):
+        return tuple(Runtime(e) for e in expr.elements)
+    first, again = frame.once(expr, "vector")
+    span = frame.span(node)
+    return tuple(Runtime(ir.Swizzle(again if i else first, (i,), type.element, span)) for i in range(type.lanes))
+
+
 def element(frame: Frame, value: Runtime, type: VectorType, node: ast.Subscript) -> Value:
     """``v[0]``."""
     lane = _index(frame, type, node)
@@ -161,14 +195,10 @@ def _index(frame: Frame, type: VectorType, node: ast.Subscript) -> int | None:
 
 
 def lane_of(frame: Frame, type: VectorType, target: ast.Attribute | ast.Subscript) -> int | None:
-    """The lane that an assignment names; None (reported) if it names none, or several."""
+    """The one lane that an assignment names; None (reported) if it names none. Several are those of `swizzles`."""
     if isinstance(target, ast.Subscript):
         return _index(frame, type, target)
     lanes = _lanes(frame, type, target)
-    if lanes is not None and len(lanes) > 1:
-        hint = f"assign each: {frame.text(target.value)}.{target.attr[0]} = ..."
-        frame.error(target, "a swizzle cannot be assigned to", hint)
-        return None
     return lanes[0] if lanes is not None else None
 
 

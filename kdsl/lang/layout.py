@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import I32, U64, ArrayType, PointerType, ScalarType, Type
+from kdsl.lang.types import I32, U64, ArrayType, PointerType, ScalarType, Type, VectorType
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class ParameterField:
 
     name: str
     index: int
-    type: ScalarType | StructType
+    type: ScalarType | StructType | VectorType
     offset: int
 
     @property
@@ -28,18 +28,18 @@ class ParameterField:
 
     @property
     def ptx(self) -> str:
-        """The parameter's type in PTX, such as ``.u64``; a struct's as ``.align 16 .b8[32]``."""
-        if isinstance(self.type, StructType):
+        """The parameter's type in PTX, such as ``.u64``; a struct's or vector's as ``.align 16 .b8[32]``."""
+        if isinstance(self.type, StructType | VectorType):
             return f".align {self.type.align} .b8[{self.type.size}]"
         if self.type.is_float:
             return f".b{self.type.bits}" if self.type.bits == 16 else f".f{self.type.bits}"
         return f".u{self.type.bits}"
 
 
-def parameter_parts(name: str, type_: Type) -> tuple[tuple[str, ScalarType | StructType], ...]:
+def parameter_parts(name: str, type_: Type) -> tuple[tuple[str, ScalarType | StructType | VectorType], ...]:
     """The PTX parameters that one kernel parameter becomes, in order; TypeError for a type that no launch can pass."""
     match type_:
-        case ScalarType() | StructType():
+        case ScalarType() | StructType() | VectorType():
             return ((name, type_),)
         case PointerType():
             return ((name, U64),)

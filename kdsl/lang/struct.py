@@ -126,7 +126,7 @@ def _field_type(annotation: Any, made: StructType, what: str) -> MemoryType:
         raise TypeError(f"{what} is {annotation!r}, which is no type of the kernel language") from None
     if type is made:
         raise TypeError(f"{what}: a struct cannot hold itself; hold a pointer to one: Ptr[{made}]")
-    if isinstance(type, ScalarType | PointerType | StructType) or (isinstance(type, VectorType) and type.lanes != 3):
+    if isinstance(type, ScalarType | VectorType | PointerType | StructType):
         return type
     raise TypeError(f"{what} is {type}; a field is a scalar, a vector, a Ptr or a struct")
 

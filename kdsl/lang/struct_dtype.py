@@ -44,8 +44,8 @@ def struct_of_dtype(dtype: np.dtype[Any]) -> StructType:
 
 
 def _vector(name: str, element: Type, shape: tuple[int, ...]) -> VectorType:
-    if len(shape) != 1 or shape[0] not in (2, 4):
-        raise TypeError(f"field {name!r} has the shape {shape}, and kernels have vectors of 2 and 4")
+    if len(shape) != 1 or shape[0] not in (2, 3, 4):
+        raise TypeError(f"field {name!r} has the shape {shape}, and kernels have vectors of 2 to 4")
     assert isinstance(element, ScalarType)
     return VectorType(element, shape[0])
 

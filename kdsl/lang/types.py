@@ -7,6 +7,7 @@ To a type checker the scalar names are plain ``int``, ``float`` and ``bool``; th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -111,9 +112,8 @@ class ScalarType:
 
 @dataclass(frozen=True)
 class VectorType:
-    """2 to 4 scalars side by side, called x, y, z and w. In memory as CUDA's: aligned to its size.
-
-    Those of `kdsl.lang.vectors` may lie in memory; others, as ``f32x3``, come of swizzles and live in registers.
+    """2 to 4 scalars side by side, called x, y, z and w. In memory as CUDA's: 2 and 4 are aligned to their size, 3 to
+    one of them.
     """
 
     element: ScalarType
@@ -125,17 +125,30 @@ class VectorType:
 
     @property
     def size(self) -> int:
-        """Bytes in memory, which is also the alignment."""
+        """Bytes in memory."""
         return self.element.size * self.lanes
 
     @property
     def align(self) -> int:
-        return self.size
+        return self.element.size if self.lanes == 3 else self.size
 
     @property
     def numpy(self) -> np.dtype[Any]:
         """A sub-array of the components, as structured dtypes have it."""
         return np.dtype((self.element.numpy, (self.lanes,)))
+
+    def __call__(self, *parts: Any) -> np.ndarray[Any, Any]:
+        """On the host: a NumPy array of the components, of numbers and sequences of them; one number is all of them.
+
+        ValueError for another count, OverflowError for an int that does not fit.
+        """
+        rows = [part if isinstance(part, Sequence | np.ndarray) and np.shape(part) else (part,) for part in parts]
+        numbers = [number for row in rows for number in row]
+        if len(rows) == len(numbers) == 1:
+            numbers *= self.lanes
+        if len(numbers) != self.lanes:
+            raise ValueError(f"{self.name}() has {self.lanes} components, and this gives {len(numbers)}")
+        return np.array([self.element(n) for n in numbers], self.element.numpy)
 
     def __str__(self) -> str:
         return self.name
@@ -440,6 +453,9 @@ def constexpr_type(element: Any) -> ConstexprType:
     if element in (type, np.dtype) or get_origin(element) is type:
         return ConstexprType(None, form=Type)
     scalar = as_type(element)
+    if isinstance(scalar, VectorType):
+        parts = ", ".join([str(scalar.element)] * scalar.lanes)
+        raise TypeError(f"Constexpr takes no vector; write {scalar} alone, or Constexpr[tuple[{parts}]]")
     if not isinstance(scalar, ScalarType):
         raise TypeError(f"Constexpr takes a scalar type, a tuple, an enum, type or str, got {scalar}")
     return ConstexprType(scalar, element is int or element is float)

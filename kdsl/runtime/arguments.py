@@ -20,6 +20,7 @@ from kdsl.runtime.interface import NotOnDeviceError, device_view
 from kdsl.runtime.memory import DeviceArray, contiguous_strides, is_masked
 from kdsl.runtime.scalars import packable, shown
 from kdsl.runtime.structs import struct_bytes
+from kdsl.runtime.vectors import vector_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +92,11 @@ def _dimensions(ndim: int) -> str:
 
 
 def scalar_argument(parameter: Parameter, value: Any, backend: Backend) -> Any:
-    """The value to pack for a scalar or struct parameter."""
+    """The value to pack for a scalar, struct or vector parameter."""
     if isinstance(parameter.type, StructType):
         return struct_bytes(parameter.where, parameter.type, value, backend)
+    if isinstance(parameter.type, VectorType):
+        return vector_bytes(parameter.where, parameter.type, value)
     assert isinstance(parameter.type, ScalarType)
     return packable(parameter.where, parameter.type, value)
 
@@ -128,8 +131,8 @@ def _of_vectors(parameter: Parameter, vector: VectorType, found: ArrayArgument) 
     if count % vector.lanes:
         fix = f"pass a multiple of {vector.lanes}"
         raise parameter.error(ArgumentValueError, f"{count} elements, which are no whole number of vectors", fix)
-    if count and found.address % vector.size:
-        where = f"an array at an address that is no multiple of {vector.size}"
+    if count and found.address % vector.align:
+        where = f"an array at an address that is no multiple of {vector.align}"
         copy = f"pass {name}.copy()" if found.host is not None else "pass a copy"
         raise parameter.error(ArgumentValueError, where, copy)
     return replace(found, shape=shape[:-1], strides=None) if isinstance(parameter.type, ArrayType) else found

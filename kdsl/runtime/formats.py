@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kdsl.lang.layout import parameter_layout
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import ScalarType, Type
+from kdsl.lang.types import ScalarType, Type, VectorType
 
 # struct's format characters (Python's struct module). bf16 is packed as its bits.
 FORMATS: dict[str, str] = {
@@ -25,7 +25,7 @@ def struct_format(parameters: Sequence[tuple[str, Type]]) -> str:
         name, type_ = parameters[field.index]
         # An address is the one part of a pointer or array that has the parameter's own name.
         text += "x" * (field.offset - end)
-        if isinstance(field.type, StructType):
+        if isinstance(field.type, StructType | VectorType):
             text += f"{field.size}s"
         else:
             is_address = field.name == name and not isinstance(type_, ScalarType)

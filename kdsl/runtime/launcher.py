@@ -17,7 +17,7 @@ import numpy as np
 from kdsl.backend import Backend, Dim3, Launch
 from kdsl.lang.layout import buffer_size, parameter_layout
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import ArrayType, PointerType, ScalarType, Type
+from kdsl.lang.types import ArrayType, PointerType, ScalarType, Type, VectorType
 from kdsl.runtime.arguments import ArrayArgument, Parameter, array_argument, scalar_argument
 from kdsl.runtime.calls import Call, Guards
 from kdsl.runtime.config import LaunchConfig
@@ -30,6 +30,7 @@ from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.runtime.scalars import REAL_CLASSES, WIDE_CLASSES, bf16_bits, shown
 from kdsl.runtime.stream import StreamBackend
 from kdsl.runtime.structs import struct_bytes
+from kdsl.runtime.vectors import vector_bytes
 
 Enqueue = Callable[[ParameterBuffer], None]
 
@@ -147,6 +148,8 @@ class Launcher:
                 scope[struct_name(variable)] = partial(
                     struct_bytes, parameter.where, parameter.type, backend=self.backend
                 )
+            elif isinstance(parameter.type, VectorType):
+                scope[struct_name(variable)] = partial(vector_bytes, parameter.where, parameter.type)
         for index, condition in enumerate(self.conditions):
             scope[f"namespace{index}"], scope[f"value{index}"] = condition.namespace, condition.value
         scope = {self.prefix + name: value for name, value in scope.items()} | dict(guarded)
@@ -260,7 +263,7 @@ class Launcher:
         """What fits each parameter: an ArrayArgument, or the number to pack."""
         return [
             scalar_argument(parameter, value, self.backend)
-            if isinstance(parameter.type, ScalarType | StructType)
+            if isinstance(parameter.type, ScalarType | StructType | VectorType)
             else array_argument(parameter, value, self.backend)
             for parameter, value in zip(self.parameters, self.arguments(given), strict=True)
         ]

@@ -48,7 +48,7 @@ def variable_names(parameters: Sequence[tuple[str, Type]], call: Call | None = N
 
 
 def struct_name(parameter: str) -> str:
-    """The packer's name, after the prefix, for what makes the bytes of a struct parameter."""
+    """The packer's name, after the prefix, for what makes the bytes of a struct or vector parameter."""
     return f"{parameter}_bytes"
 
 
@@ -118,12 +118,12 @@ def _parameter(packer: _Packer, name: str, type_: Type) -> None:
             element = type_.element if isinstance(type_.element, ScalarType | StructType) else U64
             if isinstance(type_.element, VectorType):
                 vector, element = type_.element, type_.element.element
-                packer.tests.append(f"{name}.address % {vector.size} == {name}.size % {vector.lanes} == 0")
+                packer.tests.append(f"{name}.address % {vector.align} == {name}.size % {vector.lanes} == 0")
             packer.tests.append(_either_layout(packer, name, element))
             packer.packed.append(f"{name}.address")
         case ArrayType():
             _array(packer, name, type_)
-        case StructType():
+        case StructType() | VectorType():
             packer.packed.append(f"{packer.prefix}{struct_name(name)}({name})")
         case ScalarType(kind=Kind.BOOL):
             packer.tests.append(f"({name} is True or {name} is False)")
@@ -156,7 +156,7 @@ def _array(packer: _Packer, name: str, type_: ArrayType) -> None:
     if isinstance(element, VectorType):
         last = f"{packer.prefix}{name}_lanes"
         packer.setup.append(f"{', '.join([*extents, last])} = {name}.shape")
-        packer.tests.append(f"{last} == {element.lanes} and {name}.address % {element.size} == 0")
+        packer.tests.append(f"{last} == {element.lanes} and {name}.address % {element.align} == 0")
         element = element.element
     else:
         packer.setup.append(f"{', '.join(extents)}, = {name}.shape")

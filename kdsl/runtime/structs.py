@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -18,6 +18,7 @@ from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 from kdsl.runtime.formats import FORMATS
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.scalars import packable, shown
+from kdsl.runtime.vectors import numbers
 
 
 def struct_bytes(where: str, type_: StructType, value: Any, backend: Backend) -> bytes:
@@ -45,9 +46,7 @@ def _numbers(where: str, type_: StructType, value: Any, backend: Backend) -> Ite
             case StructType() as inner:
                 yield struct_bytes(place, inner, held, backend)
             case VectorType() as vector:
-                if not isinstance(held, Sequence | np.ndarray) or len(held) != vector.lanes:
-                    raise ArgumentTypeError(f"{place} takes {vector.lanes} numbers ({vector}), got {shown(held)}")
-                yield from (packable(place, vector.element, component) for component in held)
+                yield from numbers(place, vector, held)
             case PointerType() as pointer:
                 yield _address(place, pointer, held, backend)
             case ScalarType(is_float8=True) as scalar:

@@ -19,8 +19,10 @@ from kdsl import (
     f16x4,
     f32,
     f32x2,
+    f32x3,
     f32x4,
     f64x2,
+    f64x3,
     fma,
     grid,
     i8x4,
@@ -28,6 +30,7 @@ from kdsl import (
     i16x4,
     i32,
     i32x2,
+    i32x3,
     i32x4,
     i64x2,
     kernel,
@@ -35,15 +38,18 @@ from kdsl import (
     shared,
     sync_threads,
     thread_idx,
+    u8x3,
     u8x4,
     u16x2,
     u16x4,
     u32x2,
+    u32x3,
     u32x4,
     u64x2,
 )
 
 INTS = [i8x4, i16x2, i16x4, i32x2, i32x4, i64x2, u8x4, u16x2, u16x4, u32x2, u32x4, u64x2]
+THREES = [f32x3, f64x3, i32x3, u8x3, u32x3]  # tests/lang/test_vectors_of_three.py has them
 FLOATS = [f16x2, f16x4, bf16x2, bf16x4, f32x2, f32x4, f64x2]
 N = 40
 
@@ -285,7 +291,7 @@ def test_pointers_to_vectors(device: str) -> None:
 def test_vector_names_are_types_of_the_language() -> None:
     names = [name for name in kdsl.__all__ if str(getattr(kdsl, name)) == name and "x" in name and name[0] in "iufb"]
     names = [name for name in names if not name.startswith("f8")]
-    assert sorted(names) == sorted(str(t) for t in [*INTS, *FLOATS])
+    assert sorted(names) == sorted(str(t) for t in [*INTS, *FLOATS, *THREES])
     assert [(t.size, t.lanes) for t in (u8x4, f32x4, bf16x2)] == [(4, 4), (16, 4), (4, 2)]
 
 

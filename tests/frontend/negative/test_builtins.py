@@ -77,7 +77,7 @@ def test_containers():
     def k(x: Ptr[f32]):
         list()  # error: `list` cannot be called in a kernel
         #   # hint: local.array(n, dtype) holds values that are indexed at run time
-        tuple(x)  # error: `tuple` cannot be called in a kernel # hint: write the tuple: (a, b)
+        tuple(x)  # error: tuple() takes a tuple, and this is Ptr[f32] # hint: write the tuple: (a, b)
         dict()  # error: `dict` cannot be called in a kernel # hint: use arrays, or a chain of if and elif
         set()  # error: `set` cannot be called in a kernel # hint: compare with each value
         frozenset()  # error: `frozenset` cannot be called in a kernel

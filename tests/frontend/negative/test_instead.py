@@ -383,7 +383,7 @@ def test_comprehensions():
         q5 = []  # error: a list has at least one element # hint: its length is fixed: write all elements in one list
         q6 = list(range(3))  # error: `list` cannot be called in a kernel
         #   # hint: local.array(n, dtype) holds values that are indexed at run time
-        q7 = tuple(range(3))  # error: `tuple` cannot be called in a kernel # hint: write the tuple: (a, b)
+        q7 = tuple(range(3))  # error: tuple() takes a tuple, and this is a range # hint: write the tuple: (a, b)
         q8 = dict(a=n)  # error: `dict` cannot be called in a kernel # hint: use arrays, or a chain of if and elif
         q9 = {}  # error: a kernel has no dicts # hint: use arrays, or a chain of if and elif
         q10 = {n}  # error: a kernel has no sets # hint: compare with each value: x == 1 or x == 2

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from kdsl import (
     FULL_MASK,
     Constexpr,
@@ -13,6 +15,7 @@ from kdsl import (
     atomic,
     bitcast,
     constant,
+    f8e4m3x4,
     f32,
     f32x2,
     f32x4,
@@ -30,6 +33,8 @@ from kdsl import (
 from ..harness import check_errors
 
 PAIR = (1, 2)
+ROW = np.ones(4, np.float32)
+ROWS = np.ones((2, 4), np.float32)
 
 
 def test_operators():
@@ -85,14 +90,22 @@ def test_components():
         r5 = v[-1]  # error: index -1 is out of range: f32x4 has 4 components
         r6 = v[n]  # error: a vector is indexed with a constant # hint: a local.array(4, f32) is indexed at run time
         r7 = v[0:2]  # error: a kernel has no slices # hint: name the components: v.xy
-        v.xy = u  # error: a swizzle cannot be assigned to # hint: assign each: v.x = ...
+        v.xyx = v.xyz  # error: `v.xyx` names the component `x` twice # hint: name each once
+        v.xy = v  # error: this is f32x4, but `v.xy` takes f32x2
+        v.zw = 1.0  # error: this is f32, but `v.zw` takes f32x2 # hint: convert it: f32x2(1.0)
+        v.xr = u  # error: f32x4 has no component `xr`
+        u.xz += u  # error: f32x2 has no component `xz`
+        v.xy += d  # error: this is f64, and `+` takes f32x2 or f32 # hint: cast it: f32(d)
+        v.yy += 1.0  # error: `v.yy` names the component `y` twice # hint: name each once
+        changed(v).xy = u  # error: `changed(v)` is no variable of this function, and no element of an array
+        #   # hint: bind it to a name first: v = changed(v)
         v.x = d  # error: this is f64, but `v.x` takes f32 # hint: cast it: f32(d)
         v.q += 1.0  # error: f32x4 has no component `q`
         changed(v).x = 1.0  # error: `changed(v)` is no variable of this function, and no element of an array
         #   # hint: bind it to a name first: v = changed(v)
         for t in (v, v):
             t.x = 1.0  # error: `t` is no variable of this function, and no element of an array
-        a, b, c, e = v  # error: f32x4 cannot be unpacked: it is no tuple # hint: take its components: v.x
+        a, b, c = v  # error: 4 values are unpacked to 3 names
 
     check_errors(k)
 
@@ -135,10 +148,13 @@ def test_construction_and_conversion():
 
 
 def test_what_takes_no_vector():
+    def changed(v):
+        return v
+
     @kernel
     def k(p: Ptr[f32x4], n: i32):
         v = p[0]
-        print(f"{v}")  # error: a f32x4 cannot be printed as a whole # hint: print its components: {v.x}, {v.y}
+        print(f"{v:.2f}")  # error: `.2f` is no format for a vector # hint: print its components: {v.x:.2f}
         atomic.max(p, 0, v)  # error: atomic.max() takes elements of i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64,
         #   and these are f32x4 # hint: take a component's address: bitcast(p, Ptr[f32])
         r2 = shfl_sync(FULL_MASK, (v, p), 0)  # error: shfl_sync() takes bool, i8, i16, i32, i64, u8, u16, u32, u64,
@@ -147,16 +163,23 @@ def test_what_takes_no_vector():
         #   # hint: take its components: v.x
         r4 = constant.array(f32x4)  # error: constant.array() takes a NumPy array of the host
         r5 = p[v]  # error: an index is an int, and this is f32x4
-        for t in v:  # error: a `for` runs over range(), static_range(), a tuple or an array
-            pass
+        r6 = len(p[0] + changed(v))  # error: len() of a vector does not evaluate it # hint: bind it to a name first
+        r7 = max(*changed(v))  # error: `*` takes a vector apart, and calls in it would be made again
+        #   # hint: name it: t = changed(v)
+        r8 = v + ROW  # error: this is a Python object, and `+` takes f32x4 or f32 # hint: write f32x4(ROW)
+        p[0] = ROW  # error: `ROW` (a NumPy array of the host) is not a value that a kernel computes with
+        #   # hint: f32x4(ROW) is a vector of what it holds
+        r10 = f32x4(ROWS)  # error: f32x4() takes scalars and vectors, and this is an array of the host of shape (2, 4)
+        #   # hint: constant.array() makes an array of it
 
     check_errors(k)
 
 
-def test_a_kernel_takes_no_vector_by_value():
+def test_a_kernel_takes_no_vector_of_8_bit_floats_by_value():
     @kernel
     def k(
-        v: f32x4,  # error: `v` is f32x4, which a kernel cannot take # hint: pass its components, or a Ptr[f32x4]
+        v: f8e4m3x4,  # error: `v` is f8e4m3x4, which a kernel cannot take
+        #   # hint: pass an f32x4, and convert it in the kernel
     ):
         pass
 
