@@ -133,6 +133,8 @@ if TYPE_CHECKING:
         Constexpr,
         Ptr,
         bf16,
+        complex64,
+        complex128,
         f8e4m3,
         f8e5m2,
         f16,
@@ -197,7 +199,9 @@ if TYPE_CHECKING:
     from kdsl.variables import constant, device
 
 _MODULES = {
-    "kdsl.lang.types": "i8 i16 i32 i64 u8 u16 u32 u64 f8e4m3 f8e5m2 f16 bf16 f32 f64 Ptr Array Constexpr",
+    "kdsl.lang.types": (
+        "i8 i16 i32 i64 u8 u16 u32 u64 f8e4m3 f8e5m2 f16 bf16 f32 f64 complex64 complex128 Ptr Array Constexpr"
+    ),
     "kdsl.lang.vectors": (
         "i8x4 i16x2 i16x4 i32x2 i32x3 i32x4 i64x2 u8x3 u8x4 u16x2 u16x4 u32x2 u32x3 u32x4 u64x2 "
         "f8e4m3x2 f8e4m3x4 f8e5m2x2 f8e5m2x4 f16x2 f16x4 bf16x2 bf16x4 f32x2 f32x3 f32x4 f64x2 f64x3"
@@ -324,6 +328,8 @@ __all__ = [
     "cluster_sync",
     "cluster_wait",
     "clz",
+    "complex64",
+    "complex128",
     "constant",
     "copy_block",
     "createpolicy_fractional",

@@ -13,6 +13,7 @@ from llvmlite import ir as llvm
 
 from kdsl.codegen.context import Context
 from kdsl.codegen.types import I8, I32, llvm_type, memory_type
+from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import Kind, ScalarType, Type, VectorType
 
@@ -50,6 +51,10 @@ def _align(offset: int, most: int) -> int:
 
 
 def _load(context: Context, address: llvm.Value, t: Type, offset: int, most: int) -> Any:
+    if isinstance(t, ComplexType) and _align(offset, most) >= t.size:
+        # Said as a vector, which stays one access even where LLVM joins none.
+        pair = context.builder.load(_at(context, address, offset), align=t.size, typ=_pair(t))
+        return build(context, [context.builder.extract_element(pair, llvm.Constant(I32, i)) for i in range(2)], t)
     if isinstance(t, StructType):
         parts = [_load(context, address, f.type, offset + f.offset, most) for f in t.fields]
         return build(context, parts, t)
@@ -61,6 +66,12 @@ def _load(context: Context, address: llvm.Value, t: Type, offset: int, most: int
 
 
 def _store(context: Context, value: llvm.Value, address: llvm.Value, t: Type, offset: int, most: int) -> None:
+    if isinstance(t, ComplexType) and _align(offset, most) >= t.size:
+        pair: Any = llvm.Constant(_pair(t), llvm.Undefined)
+        for i in range(2):
+            pair = context.builder.insert_element(pair, context.builder.extract_value(value, i), llvm.Constant(I32, i))
+        context.builder.store(pair, _at(context, address, offset), align=t.size)
+        return
     if isinstance(t, StructType):
         for i, f in enumerate(t.fields):
             part = context.builder.extract_value(value, i)
@@ -91,6 +102,10 @@ def store_lanes(context: Context, value: llvm.Value, address: llvm.Value, t: Vec
     for lane in range(t.lanes):
         part = context.builder.extract_element(value, llvm.Constant(I32, lane))
         context.builder.store(part, _at(context, address, lane * size), align=_align(lane * size, align))
+
+
+def _pair(t: ComplexType) -> llvm.VectorType:
+    return llvm.VectorType(llvm_type(t.component), 2)
 
 
 def _is_bool(t: Type) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from kdsl.frontend import complex_numbers
 from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.casts import cast_type
 from kdsl.frontend.frame import Frame
@@ -136,6 +137,8 @@ def _element_type(frame: Frame, node: ast.expr, name: str, example: str) -> Elem
         return dtype.object
     if isinstance(dtype, Static) and (struct := class_type(dtype.object)) is not None:
         return struct
+    if isinstance(dtype, Static) and (number := complex_numbers.class_type(dtype.object)) is not None:
+        return number
     type = cast_type(dtype.object) if isinstance(dtype, Static) else None
     if type is None and not isinstance(dtype, Poison):
         frame.error(node, f"{name} takes a scalar, vector or struct type here", f"such as {example}")

@@ -7,7 +7,7 @@ import tokenize
 from dataclasses import replace
 from functools import partial
 
-from kdsl.frontend import convert, places, struct_methods, swizzles, vectors
+from kdsl.frontend import complex_numbers, convert, places, struct_methods, swizzles, vectors
 from kdsl.frontend.array_elements import parts_of
 from kdsl.frontend.copies import assign_part
 from kdsl.frontend.escapes import check_made_anew
@@ -41,6 +41,7 @@ from kdsl.frontend.values import (
 )
 from kdsl.frontend.views import is_view
 from kdsl.ir import nodes as ir
+from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import VOID, ArrayType, PointerType, ScalarType, TupleType, VectorType, boolean
 
@@ -233,7 +234,12 @@ def _conflict_hint(frame: Frame, name: str, got: Lattice, type: Lattice, place: 
             ):
                 literal = frame.text(binding.value.args[0])
                 return f"start it as a literal, which takes the type it meets: {name} = {literal}"
-    if isinstance(type, ScalarType) and isinstance(got, ScalarType | WeakType):
+    numbers = ScalarType | ComplexType
+    if (
+        isinstance(type, numbers)
+        and isinstance(got, numbers | WeakType)
+        and isinstance(type, ComplexType) >= isinstance(got, ComplexType)
+    ):
         return f"cast it: {name} = {type}({frame.text(place)})"
     return "give each value its own name"
 
@@ -334,7 +340,7 @@ def augmented(frame: Frame, node: ast.AugAssign, current: Value, value: Value) -
     """``current op value``, narrowed back to 8 or 16 bits if only widening made it wider."""
     if isinstance(node.op, ast.MatMult):
         return frame.error(node, *MATRIX_PRODUCT)
-    if struct_type(current):
+    if struct_type(current) and not complex_numbers.meets(current, value):
         return struct_methods.in_place(frame, BINARY[type(node.op)], current, value, node, (node.target, node.value))
     result = binary(frame, BINARY[type(node.op)], current, value, node, (node.target, node.value))
     own, made, other = scalar_type(current), scalar_type(result), scalar_type(value)

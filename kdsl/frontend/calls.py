@@ -8,7 +8,7 @@ from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
 
-from kdsl.frontend import instead, named, reshape, struct_methods, structs, vectors
+from kdsl.frontend import complex_numbers, instead, named, reshape, struct_methods, structs, vectors
 from kdsl.frontend.callables import call_bound
 from kdsl.frontend.casts import cast_call, cast_type
 from kdsl.frontend.constructs import handler
@@ -106,6 +106,11 @@ def _call_object(frame: Frame, callee: Any, node: ast.Call) -> Value:
         return intrinsic_call(frame, callee, node, _python_function(callee))
     if getattr(callee, "__module__", None) == "math":
         return _math(frame, callee, node)
+    if getattr(callee, "__module__", None) == "cmath":
+        return complex_numbers.cmath_call(frame, callee, node)
+    number = complex_numbers.class_type(callee)
+    if number is not None:
+        return complex_numbers.construct(frame, number, node)
     type = cast_type(callee)
     if type is not None:
         return cast_call(frame, type, node)

@@ -14,6 +14,7 @@ import numpy as np
 from kdsl.frontend.host_structs import Fields, constant, leaves
 from kdsl.frontend.values import POISON, Runtime, Static, Tuple, Value, Weak
 from kdsl.ir import nodes as ir
+from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.struct import is_struct, struct_type_of
 from kdsl.lang.types import ScalarType, as_type, boolean
 from kdsl.source import Span
@@ -151,6 +152,8 @@ def host_value(value: Any, span: Span) -> Value:
             return Weak(int(value))
         case float() if not isinstance(value, np.generic):
             return Weak(float(value))
+        case complex() if not isinstance(value, np.generic):
+            return Weak(complex(value))
         case np.generic():
             return _numpy_value(value, span)
         case _ if is_struct(value):
@@ -168,6 +171,8 @@ def _numpy_value(value: np.generic, span: Span) -> Value:
         type = as_type(value.dtype)
     except (TypeError, ValueError):
         return Static(value)
+    if isinstance(type, ComplexType):
+        return Runtime(constant(type, value, span, str(type)))
     assert isinstance(type, ScalarType)
     number = float(value) if type.is_float or type.is_float8 else value.item()
     return Runtime(ir.Const(number, type, span))

@@ -50,7 +50,7 @@ def cast_call(frame: Frame, type: ScalarType, node: ast.Call) -> Value:
         return frame.error(arguments[0], f"{name}() takes numbers, and this is the string {value.object!r}", hint)
     if not is_operand(frame, value, arguments[0], f"{name}()", stored=True):
         return POISON
-    if isinstance(value, Weak):
+    if isinstance(value, Weak) and not isinstance(value.value, complex):
         try:
             return frame.const(convert.cast_constant(value.value, type), type, node)
         except convert.DoesNotFit:

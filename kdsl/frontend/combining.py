@@ -15,8 +15,9 @@ from kdsl.frontend.values import Poison, Runtime, Static, Value, describe, is_we
 from kdsl.groups import operations
 from kdsl.ir import nodes as ir
 from kdsl.lang import collective
+from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import I32, U32, Kind, ScalarType, Type, VectorType
+from kdsl.lang.types import F32, I32, U32, Kind, ScalarType, Type, VectorType
 from kdsl.source import Span
 
 FUNCTIONS: dict[str, Any] = {
@@ -58,12 +59,22 @@ class Combination:
 
     def identity(self, span: Span) -> Runtime:
         """What leaves every value as it is."""
-        assert isinstance(self.type, ScalarType | VectorType)
-        scalar = self.type if isinstance(self.type, ScalarType) else self.type.element
+        assert isinstance(self.type, ScalarType | VectorType | ComplexType)
+        scalar = _scalar(self.type)
+        assert isinstance(scalar, ScalarType)
         const = ir.Const(_identity(self.name, scalar), scalar, span)
         if isinstance(self.type, ScalarType):
             return Runtime(const)
+        if isinstance(self.type, ComplexType):
+            return Runtime(ir.StructExpr((const, ir.Const(0.0, scalar, span)), self.type, span))
         return Runtime(ir.VectorExpr((const,) * self.type.lanes, self.type, span))
+
+
+def _scalar(type: Type) -> Type:
+    """The type of a vector's or complex number's parts; any other as it is."""
+    if isinstance(type, ComplexType):
+        return type.component
+    return type.element if isinstance(type, VectorType) else type
 
 
 def _identity(name: str, type: ScalarType) -> bool | int | float:
@@ -104,12 +115,15 @@ def _named(frame: Frame, value: ir.Expr, name: str, place: ast.expr, method: str
     if name not in FUNCTIONS:
         frame.error(place, f"`op` of {method} takes {_either()}, or a function of two values, and this is {name!r}")
         return None
-    scalar = type.element if isinstance(type, VectorType) else type
+    scalar = _scalar(type)
     if not isinstance(scalar, ScalarType):
         frame.error(place, f'"{name}" combines scalars and vectors, and this is {describe(type)}', _how(name, type))
         return None
     if scalar.kind is Kind.FLOAT8:
         frame.error(place, f'"{name}" does not take {type}, which is only stored', "convert the values: f32(...)")
+        return None
+    if isinstance(type, ComplexType) and name not in ("add", "mul"):
+        frame.error(place, f'"{name}" combines real numbers, and this is {type}', _how(name, F32))
         return None
     if scalar.is_float and name in BITS:
         frame.error(place, f'"{name}" combines ints and bools, and this is {type}', "reduce its bits: bitcast(x, u32)")

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.memory import elements
 from kdsl.frontend.values import Runtime, Static, Value, describe, type_of
 from kdsl.ir import nodes as ir
+from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.struct import OWNER
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import TupleType, VectorType
 
-Shown = str | Value
+Shown = str | Value | tuple[Value, str]
+"""A text, a value, or a value with the format that it is shown in."""
+COMPLEX = re.compile(r"[+ ]?((?:\.\d+)?[eEfFgG])")
 TEXTS = ("__format__", "__str__", "__repr__")
 
 
 def shown(frame: Frame, value: Value, specification: str, node: ast.expr) -> list[Shown] | None:
     """Texts and the values between them; None (reported) for what cannot be printed, or not so."""
+    if isinstance(value, Runtime) and isinstance(value.type, ComplexType):
+        return _complex(frame, value.expr, value.type, specification, node)
     if isinstance(value, Runtime) and isinstance(value.type, StructType):
         return _struct(frame, value.expr, value.type, specification, node)
     parts = elements(frame, value, node)
@@ -54,6 +60,20 @@ def _struct(frame: Frame, expr: ir.Expr, type: StructType, specification: str, n
     if type.python is None:
         return list(_row(tuple(parts)))  # as NumPy shows a record
     return list(_named(type.name, [f.name for f in type.fields], tuple(parts)))
+
+
+def _complex(frame: Frame, expr: ir.Expr, type: ComplexType, specification: str, node: ast.expr) -> list[Shown] | None:
+    """``(1.5-2j)``, and ``1.50-2.00j`` in the format ``.2f``."""
+    found = COMPLEX.fullmatch(specification or "f")
+    if found is None:
+        hint = f"such as .3f, or print its parts: {{{frame.text(node)}.real:{specification}}}"
+        frame.error(node, f"`{specification}` is no format for a {type}", hint)
+        return None
+    first, again = frame.once(expr, "printed")
+    span = frame.span(node)
+    real, imag = (Runtime(ir.FieldValue(e, i, type.component, span)) for i, e in enumerate((first, again)))
+    parts: list[Shown] = [(real, specification), (imag, f"+{found[1]}"), "j"]
+    return parts if specification else ["(", *parts, ")"]
 
 
 def _row(parts: tuple[Value, ...]) -> Iterator[Shown]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from kdsl import complex_functions
 from kdsl.frontend import (
     addresses,
     alignment,
@@ -18,6 +19,7 @@ from kdsl.frontend import (
     caching,
     casts,
     choosing,
+    complex_numbers,
     inline,
     printing,
     scratch,
@@ -116,6 +118,7 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (static_assert, builtin.static_assert),
         (type_of, choosing.type_of_),
         (builtins.isinstance, choosing.isinstance_),
+        (complex_functions.joined, complex_numbers.joined),
     ]
     return {id(object): (object, handler) for object, handler in table}
 

@@ -71,8 +71,10 @@ def converts(source: ScalarType, to: ScalarType) -> bool:
     return to.is_signed and to.bits > source.bits
 
 
-def fitted(value: int | float, type: ScalarType) -> int | float:
+def fitted(value: int | float | complex, type: ScalarType) -> int | float:
     """A Python number as a constant of a type, rounded if that is a float. DoesNotFit if it is out of range."""
+    if isinstance(value, complex):
+        raise DoesNotFit
     if type.is_int:
         if isinstance(value, float) or not type.minimum <= value <= type.maximum:
             raise DoesNotFit

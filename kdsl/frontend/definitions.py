@@ -37,7 +37,7 @@ from kdsl.lang.generics import substituted, variables
 from kdsl.lang.types import I32, ArrayType, ConstexprType, GenericType, GroupType, PointerType, TupleType, Type
 from kdsl.source import CompileError, SourceFile, find_function
 
-OWN = "kdsl.groups."
+OWN = ("kdsl.groups.", "kdsl.complex_functions")
 CLASS = type
 Callee = FunctionType | NestedFunction
 Arguments = dict[str, tuple[Value, ast.expr]]

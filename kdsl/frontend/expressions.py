@@ -6,6 +6,7 @@ import ast
 
 from kdsl.frontend import convert, lists, struct_methods
 from kdsl.frontend.calls import call
+from kdsl.frontend.complex_numbers import is_complex
 from kdsl.frontend.frame import Frame, NestedFunction
 from kdsl.frontend.logic import bool_op, comparison, conditional
 from kdsl.frontend.meet import cast
@@ -66,8 +67,8 @@ def _constant(frame: Frame, node: ast.Constant) -> Value:
     match node.value:
         case bool(value):
             return frame.const(value, boolean, node)
-        case int(value) | float(value):
-            return Weak(value)
+        case int() | float() | complex():
+            return Weak(node.value)
         case None | str():
             return Static(node.value)
         case _:
@@ -93,6 +94,8 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
     value = frame.value(node.operand)
+    if isinstance(node.op, ast.UAdd) and is_complex(value):
+        return value
     if isinstance(node.op, ast.UAdd) and struct_type(value):
         return struct_methods.special(frame, "__pos__", value, (), node, node.operand, "`+`")
     if isinstance(node.op, ast.UAdd):

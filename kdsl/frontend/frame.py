@@ -36,6 +36,7 @@ from kdsl.frontend.values import (
     weak_type,
 )
 from kdsl.ir import nodes as ir
+from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.generics import substituted, variables
 from kdsl.lang.index import Registers
 from kdsl.lang.intrinsic import Intrinsic
@@ -241,19 +242,34 @@ class Frame:
                 self.error(node, "a range is only for a `for` loop", "for i in range(n)")
         return None
 
-    def literal(self, value: AnyWeak, type: ScalarType, node: ast.expr) -> ir.Expr | None:
+    def literal(self, value: AnyWeak, type: ScalarType | ComplexType, node: ast.expr) -> ir.Expr | None:
         """A literal as the type that it meets; None (reported) if it does not fit."""
         match value:
             case WeakUnknown():
+                if isinstance(type, ComplexType):
+                    return self.complex_constant(0, type, node)
                 return ir.Const(0.0 if type.is_float else 0, type, self.span(node))
             case WeakChoice(test, then, orelse):
                 a, b = self.literal(then, type, node), self.literal(orelse, type, node)
                 return None if a is None or b is None else ir.Conditional(test, a, b, type, self.span(node))
+        if isinstance(type, ComplexType):
+            return self.complex_constant(value.value, type, node)
         try:
             return ir.Const(convert.fitted(value.value, type), type, self.span(node))
         except convert.DoesNotFit:
             self.error(node, *misfit(value.value, type))
             return None
+
+    def complex_constant(self, number: int | float | complex, type: ComplexType, node: ast.expr) -> ir.Expr | None:
+        """A Python number as a complex one; None (reported) if a part does not fit."""
+        parts: list[ir.Expr] = []
+        for part in (number.real, number.imag):
+            try:
+                parts.append(ir.Const(convert.rounded(part, type.component), type.component, self.span(node)))
+            except convert.DoesNotFit:
+                self.error(node, *misfit(part, type.component))
+                return None
+        return ir.StructExpr(tuple(parts), type, self.span(node))
 
     def local(self, name: str, type: Type) -> ir.Local:
         """A new variable."""

@@ -6,8 +6,10 @@ from kdsl.lang.float8 import FORMATS
 from kdsl.lang.types import ScalarType, boolean
 
 
-def misfit(value: int | float, type: ScalarType) -> tuple[str, str | None]:
+def misfit(value: int | float | complex, type: ScalarType) -> tuple[str, str | None]:
     """Message and hint for a literal that does not fit the type that it meets."""
+    if isinstance(value, complex):
+        return f"{value} is a complex literal where {type} is needed", "take a part: .real or .imag"
     if type == boolean:
         return f"{value} is a number where a bool is needed", f"write {bool(value)}"
     if isinstance(value, float) and type.is_int:

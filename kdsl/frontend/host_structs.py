@@ -10,6 +10,7 @@ import numpy as np
 
 from kdsl.frontend import convert
 from kdsl.ir import nodes as ir
+from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.struct import struct_type_of
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import Kind, MemoryType, PointerType, ScalarType, VectorType
@@ -50,6 +51,11 @@ def same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
 def constant(type: MemoryType, value: Any, span: Span, what: str) -> ir.Expr:
     """A value of the host as one of this type; CompileError, naming ``what``, if it does not fit."""
     match type:
+        case ComplexType():
+            if not isinstance(value, complex | float | int | np.number):
+                raise _wrong(value, type, span, what)
+            pair = [_number(type.component, part, span, what) for part in (value.real, value.imag)]
+            return ir.StructExpr(tuple(ir.Const(part, type.component, span) for part in pair), type, span)
         case StructType():
             if type.python is None or not isinstance(value, type.python):
                 raise _wrong(value, type, span, what)

@@ -43,7 +43,6 @@ BUILTINS: dict[Any, str] = {
     set: "compare with each value",
     slice: "loop over the indices",
     breakpoint: "brkpt() of kdsl stops a debugger on the device",
-    complex: "compute with the real and imaginary parts",
     input: "pass values as parameters",
     open: "read the file on the host, and pass its contents as an array",
     id: "a pointer is compared with ==",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import cmath
 import math
 from collections.abc import Callable
 from inspect import Parameter as Python
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 from kdsl.frontend import convert, vector_functions, vector_operators, vectors, weak
 from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.frame import Frame, describe_object
-from kdsl.frontend.meet import cast, converted, is_weak_value, named
+from kdsl.frontend.meet import cast, converted, is_weak_value, named, owner_text
 from kdsl.frontend.overloads import (
     AnyText,
     Form,
@@ -28,6 +29,7 @@ from kdsl.frontend.overloads import (
 from kdsl.frontend.shuffles import moved_whole
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, type_of, weak_type
 from kdsl.ir import nodes as ir
+from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.intrinsic import Intrinsic
 from kdsl.lang.types import I32, U32, PointerType, ScalarType, Type
 
@@ -48,6 +50,11 @@ def intrinsic_call(
     given: Given = {parameter: (frame.value(place), place) for parameter, place in found.items()}
     if any(isinstance(v, Poison) for v, _ in given.values()):
         return POISON
+    for value, place in given.values():
+        if is_weak_value(value) and weak_type(value).is_complex:  # type: ignore[arg-type]
+            return frame.error(
+                place, f"{name}() takes real numbers, and this is {named(type_of(value))}", _of_cmath(intrinsic)
+            )
     if intrinsic.name == "fma" and any(vectors.vector_type(v) for v, _ in given.values()):
         return vector_operators.fused(frame, list(given.values()), node)
     if vector_functions.takes_vectors(intrinsic, given):
@@ -71,6 +78,7 @@ def _by_python(frame: Frame, function: Callable[..., Any], values: list[Value], 
         result = weak.evaluate(function, *numbers)
     except weak.WeakError as error:
         return frame.error(node, str(error))
+    assert not isinstance(result, complex)
     # trunc of a float stays float in the language.
     return Weak(float(result))
 
@@ -199,6 +207,8 @@ def _bind(
         if not isinstance(element, ScalarType):
             what = describe_object(value.object, frame.text(place)) if isinstance(value, Static) else named(type)
             hint = vectors.hint(vectors.vector_type(value), frame.text(place))
+            if isinstance(element, ComplexType):
+                hint = _of_cmath(intrinsic) or f"take a part: {owner_text(frame, place)}.real"
             frame.error(place, f"{frame.text(node.func)}() takes {_either(allowed)}, and this is {what}", hint)
             return None
         joined = element if wanted is None or wanted == element else convert.common(wanted, element)
@@ -220,9 +230,16 @@ def _bind(
     return chosen
 
 
+def _of_cmath(intrinsic: Intrinsic) -> str | None:
+    """The function of Python's that takes complex numbers, if there is one."""
+    name = {"hypot": "abs(z)", "atan2": "cmath.phase(z)"}.get(intrinsic.name)
+    return f"cmath.{intrinsic.name}(z)" if hasattr(cmath, intrinsic.name) else name
+
+
 def _weak_default(values: list[Value], allowed: tuple[ScalarType, ...]) -> ScalarType:
     types = [weak_type(v) for v in values]  # type: ignore[arg-type]
-    default = max(types, key=lambda t: (t.is_float, t.default.bits)).default
+    default = max(types, key=lambda t: (t.is_float, t.default.size)).default
+    assert isinstance(default, ScalarType)
     return default if default in allowed else allowed[0]
 
 

@@ -6,10 +6,10 @@ import ast
 import enum
 from dataclasses import dataclass
 
-from kdsl.frontend import struct_methods
+from kdsl.frontend import complex_numbers, struct_methods
 from kdsl.frontend.choosing import identity, membership
 from kdsl.frontend.frame import ALL, Frame, describe_object
-from kdsl.frontend.meet import converted, is_weak_value, meeting_type, mixed, scalar_as, settled
+from kdsl.frontend.meet import converted, is_weak_value, meeting_type, mixed, named, scalar_as, settled
 from kdsl.frontend.operators import COMPARE, compare, is_operand
 from kdsl.frontend.structs import struct_type
 from kdsl.frontend.syntax import LONGEST_CHAIN, refuse_chain
@@ -27,6 +27,7 @@ from kdsl.frontend.values import (
     is_bool,
     join_arrays,
     scalar_type,
+    type_of,
     weak_type,
     wider_weak,
 )
@@ -126,6 +127,10 @@ def as_test(frame: Frame, value: Value, node: ast.expr) -> ir.Expr | None:
         case WeakUnknown(kind) if not kind.is_float:
             stand_in = ir.Const(0, kind.default, frame.span(node))
             return ir.Compare(ir.CompareOp.NE, stand_in, stand_in, boolean, frame.span(node))
+    if complex_numbers.is_complex(value):
+        hint = f"say what is tested: {_written(frame, node)} != 0"
+        frame.error(node, f"this is {named(type_of(value))}; a test takes a bool or an int", hint)
+        return None
     if struct_type(value):
         value = struct_methods.as_test(frame, value, node)
         return value.expr if isinstance(value, Runtime) else None
@@ -245,6 +250,16 @@ def choose(
             return then if asked.constant else orelse
         what = describe_object(then.object, frame.text(places[0]))
         return frame.error(node, f"a conditional chooses between values, and {what} is none", "write if and else")
+    if complex_numbers.meets(then, orelse):
+        meeting = complex_numbers.common(frame, then, orelse, places, "a conditional of complex numbers")
+        if meeting is None:
+            return POISON
+        one, other = (
+            complex_numbers.as_complex(frame, v, meeting, p) for v, p in zip((then, orelse), places, strict=True)
+        )
+        if one is None or other is None:
+            return POISON
+        return Runtime(ir.Conditional(asked.expr, one, other, meeting, frame.span(node)))
     scalars = all(is_weak_value(v) or scalar_type(v) is not None for v in (then, orelse))
     if scalars:
         type = meeting_type(then, orelse, widen=False)

@@ -22,6 +22,7 @@ from kdsl.frontend.values import (
     weak_type,
 )
 from kdsl.ir import nodes as ir
+from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import F32, ArrayType, GroupType, ScalarType, TupleType, Type, VectorType
 from kdsl.source import Span
@@ -76,7 +77,7 @@ def converted(frame: Frame, value: Value, type: Type, node: ast.expr, what: str)
     match value, type:
         case Poison(), _:
             return None
-        case ((Weak() | WeakUnknown() | WeakChoice()), ScalarType()):
+        case ((Weak() | WeakUnknown() | WeakChoice()), (ScalarType() | ComplexType())):
             return frame.literal(value, type, node)
         case Tuple(elements), TupleType(types) if len(elements) == len(types) and _is_such_tuple(value.python, type):
             parts = [
@@ -100,11 +101,20 @@ def converted(frame: Frame, value: Value, type: Type, node: ast.expr, what: str)
             return cast(expr, type, frame.span(node))
         frame.error(node, f"this is {source}, but {what} takes {type}", f"cast it: {type}({frame.text(node)})")
         return None
-    hint = f"convert it: {type}({frame.text(node)})" if _makes_vector(source, type) else None
+    if isinstance(type, ComplexType):
+        from kdsl.frontend import complex_numbers  # it stands above, and only complex numbers need it
+
+        made = complex_numbers.converted(frame, Runtime(expr), type, node)
+        if made is not None:
+            return made
+    is_number = isinstance(source, ScalarType | ComplexType) and isinstance(type, ComplexType)
+    hint = f"convert it: {type}({frame.text(node)})" if is_number or _makes_vector(source, type) else None
     if isinstance(source, ArrayType) and source.element == type:
         hint = f"write an element of it: {frame.text(node)}[{', '.join('ijkl'[: source.ndim])}]"
     if isinstance(type, StructType) and isinstance(source, TupleType) and type.python is not None:
         hint = f"make one: {type}({', '.join(f.name for f in type.fields)})"
+    if isinstance(source, ComplexType) and isinstance(type, ScalarType):
+        hint = f"take a part: {owner_text(frame, node)}.real"
     if isinstance(source, VectorType) and isinstance(type, ScalarType):
         hint = f"take its components: {frame.text(node)}.x"
     frame.error(node, f"this is {describe(source)}, but {what} takes {describe(type)}", hint)
@@ -169,6 +179,13 @@ def settled(frame: Frame, value: Value, node: ast.expr) -> Value:
         return value
     expr = frame.literal(value, weak_type(value).default, node)
     return POISON if expr is None else Runtime(expr)
+
+
+def owner_text(frame: Frame, node: ast.expr) -> str:
+    """An expression as it is written before a dot."""
+    text = frame.text(node)
+    is_atom = isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call)
+    return text if is_atom else f"({text})"
 
 
 def is_weak_value(value: Value) -> bool:

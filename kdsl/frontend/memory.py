@@ -280,6 +280,11 @@ def attribute(frame: Frame, node: ast.Attribute) -> Value:
         return _static_attribute(frame, owner.object, node)
     if node.attr == "value" and isinstance(owner, Weak) and is_enum_member(frame, node.value):
         return owner
+    if isinstance(owner, Weak) and isinstance(owner.value, complex):
+        if node.attr in ("real", "imag"):
+            return Weak(owner.value.real if node.attr == "real" else owner.value.imag)
+        expr = frame.runtime(owner, node.value)
+        owner = POISON if expr is None else Runtime(expr)
     type = type_of(owner)
     if isinstance(type, ArrayType) and isinstance(owner, Runtime):
         found = array_attribute(frame, owner.expr, type, node.attr, node)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kdsl.frontend import convert, pointers, struct_methods, vector_operators, vectors, weak
+from kdsl.frontend import complex_numbers, convert, pointers, struct_methods, vector_operators, vectors, weak
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, is_weak_value, meeting_type, mixed, named, scalar_as
 from kdsl.frontend.structs import struct_type
@@ -86,6 +86,8 @@ def binary(
     """``left op right``; ``operands`` are their places."""
     if isinstance(left, Poison) or isinstance(right, Poison):
         return POISON
+    if complex_numbers.meets(left, right):
+        return complex_numbers.binary(frame, op, left, right, node, operands)
     if struct_type(left) or struct_type(right):
         return struct_methods.binary(frame, op, left, right, node, operands)
     if _is_flag(left) and _is_flag(right) and op in FLAGS:
@@ -159,6 +161,11 @@ def is_operand(frame: Frame, value: Value, node: ast.expr, what: str, *, stored:
             node, f"{what} does not take {scalar}, which is only stored", f"convert it: f32({frame.text(node)})"
         )
         return False
+    if is_weak_value(value) and complex_numbers.is_complex(value):
+        frame.error(
+            node, f"{what} takes real numbers, and this is {named(type_of(value))}", "take a part: .real or .imag"
+        )
+        return False
     if is_weak_value(value) or scalar is not None:
         return True
     if isinstance(value, Static):
@@ -221,12 +228,14 @@ def _shift(
     if _is_float(left) or _is_float(right):
         return _refuse_float(frame, op, left, right, operands)
     amount = _number(right)
-    if amount is not None and amount < 0:
+    if isinstance(amount, int) and amount < 0:
         return frame.error(operands[1], "a shift by a negative amount", "shift the other way")
     own = scalar_type(left)
     type = convert.widened(own) if own else weak_type(left).default  # type: ignore[arg-type]
     count = scalar_type(right)
     by = (I32 if count.kind is Kind.BOOL else count) if count else weak_type(right).default  # type: ignore[arg-type]
+    assert isinstance(type, ScalarType)
+    assert isinstance(by, ScalarType)
     a, b = scalar_as(frame, left, type, operands[0]), scalar_as(frame, right, by, operands[1])
     return POISON if a is None or b is None else Runtime(ir.Binary(op, a, b, type, frame.span(node)))
 
@@ -251,7 +260,7 @@ def _place(frame: Frame, node: ast.expr | ast.stmt) -> ast.expr | ast.stmt:
     return node.value if isinstance(node, ast.AugAssign) else node
 
 
-def _number(value: Value) -> int | float | None:
+def _number(value: Value) -> int | float | complex | None:
     """The number that a value is known to be."""
     match value:
         case Weak(number):
@@ -266,6 +275,9 @@ def unary(frame: Frame, op: UnaryOp, value: Value, node: ast.expr, operand: ast.
     """``op value``, and abs, round, floor and ceil."""
     if isinstance(value, Poison):
         return POISON
+    if (complex := complex_numbers.complex_type(value)) is not None:
+        assert isinstance(value, Runtime)
+        return complex_numbers.unary(frame, op, value, complex, node, operand)
     if struct_type(value):
         return struct_methods.unary(frame, op, value, node, operand)
     if isinstance(value, Runtime) and isinstance(value.expr, ir.Const) and is_bool(value):
@@ -319,6 +331,10 @@ def compare(
         first, second = known_type(left.object), known_type(right.object)
         same = left.object == right.object or (first is not None and first == second)
         return frame.const(bool(same) is (op is CompareOp.EQ), boolean, node)
+    if complex_numbers.meets(left, right) or (
+        is_weak_value(left) and is_weak_value(right) and any(map(complex_numbers.is_complex, (left, right)))
+    ):
+        return complex_numbers.compare(frame, op, left, right, node, operands)
     if struct_type(left) or struct_type(right):
         return struct_methods.compare(frame, op, left, right, node, operands)
     if vectors.vector_type(left) or vectors.vector_type(right):

@@ -127,7 +127,7 @@ def _formatted(frame: Frame, format: Format, value: Value, specification: str, n
             return False
         case WeakChoice():
             expr = frame.runtime(value, node)
-            return expr is not None and _runtime(frame, format, expr, specification, node)
+            return expr is not None and _formatted(frame, format, Runtime(expr), specification, node, place)
         case Runtime(expr) if isinstance(expr.type, ScalarType | PointerType):
             return _runtime(frame, format, expr, specification, node)
     if isinstance(value, Range):
@@ -138,6 +138,8 @@ def _formatted(frame: Frame, format: Format, value: Value, specification: str, n
     for part in parts or ():
         if isinstance(part, str):
             format.literal(part)
+        elif isinstance(part, tuple):
+            ok &= _formatted(frame, format, part[0], part[1], node, place)
         else:
             ok &= _formatted(frame, format, part, "", node, place)
     return ok

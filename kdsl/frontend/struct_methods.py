@@ -6,14 +6,15 @@ import ast
 from collections.abc import Sequence
 from types import FunctionType
 
-from kdsl.frontend import structs
+from kdsl.frontend import complex_numbers, structs
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import BoundMethod, Frame
-from kdsl.frontend.meet import named
+from kdsl.frontend.meet import named, owner_text
 from kdsl.frontend.structs import struct_type
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, is_bool, type_of
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp, CompareOp, UnaryOp
+from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.struct import OWNER
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import TupleType, boolean
@@ -56,6 +57,8 @@ COMPARE = {
 
 def attribute(frame: Frame, value: Runtime, type: StructType, node: ast.Attribute) -> Value:
     """``p.mass``: a field, a property, a class constant, or a method to be called."""
+    if isinstance(type, ComplexType) and node.attr == "conjugate":
+        return complex_numbers.method(value, node.value)
     owner = type.python
     if type.index(node.attr) is None and owner is not None and hasattr(owner, node.attr) and not _is_hidden(node.attr):
         return _member(frame, value, owner, node)
@@ -152,7 +155,7 @@ def _operator(
     if method is not None:
         return _call(frame, method, _swapped(frame, given), node)
     type = struct_type(left)
-    if type is None:
+    if type is None or isinstance(type, ComplexType):
         other = struct_type(right)
         return frame.error(
             operands[1], f"{other} has no `{op}` with {named(type_of(left))}", f"define {reflected} in it"
@@ -217,6 +220,8 @@ def special(
     method = method_of(frame, value, name)
     if method is None:
         hint = f"define {name} in it, or compute with its fields"
+        if isinstance(struct_type(value), ComplexType):
+            hint = f"take a part: {owner_text(frame, operand)}.real"
         return frame.error(operand, f"{struct_type(value)} has no {what}", hint)
     return _call(frame, method, [(value, operand), *others], node)
 
@@ -241,7 +246,7 @@ def called(frame: Frame, value: Value, node: ast.Call) -> Value:
     """``p(x)``: the struct's ``__call__``."""
     method = method_of(frame, value, "__call__")
     if method is None or not isinstance(value, Runtime):
-        hint = "define __call__ in it, or name a method"
+        hint = None if isinstance(struct_type(value), ComplexType) else "define __call__ in it, or name a method"
         return frame.error(node.func, f"`{frame.text(node.func)}` is {struct_type(value)}, not a function", hint)
     return call_method(frame, BoundMethod(method, value, node.func), node)
 

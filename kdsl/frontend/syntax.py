@@ -44,7 +44,6 @@ PATTERNS: dict[type[ast.pattern], Refusal] = {
     ast.MatchMapping: ("a kernel has no dicts to match", "match a tuple of the values"),
 }
 CONSTANTS: dict[type, Refusal] = {
-    complex: ("a kernel has no complex numbers", "compute with the real and imaginary parts"),
     bytes: ("a kernel has no bytes", "pass them to the kernel as an array of u8"),
     type(...): ("`...` is no value in a kernel", "an empty body is pass"),
 }

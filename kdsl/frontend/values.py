@@ -6,7 +6,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import F32, I32, I64, U64, ArrayType, Kind, PointerType, ScalarType, Space, TupleType, Type
+from kdsl.lang.complex_type import ComplexType
+from kdsl.lang.types import (
+    COMPLEX64,
+    F32,
+    I32,
+    I64,
+    U64,
+    ArrayType,
+    Kind,
+    PointerType,
+    ScalarType,
+    Space,
+    TupleType,
+    Type,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,16 +28,25 @@ class WeakType:
     """The type of a literal: it takes the type it meets, and is ``default`` where it meets none."""
 
     is_float: bool
-    default: ScalarType
+    default: ScalarType | ComplexType
+
+    @property
+    def is_complex(self) -> bool:
+        return isinstance(self.default, ComplexType)
+
+    @property
+    def family(self) -> str:
+        return "complex" if self.is_complex else "float" if self.is_float else "int"
 
     def __str__(self) -> str:
-        return f"{'float' if self.is_float else 'int'} literal"
+        return f"{self.family} literal"
 
 
 WEAK_INT, WEAK_I64, WEAK_U64 = (WeakType(False, t) for t in (I32, I64, U64))
 WEAK_FLOAT = WeakType(True, F32)
+WEAK_COMPLEX = WeakType(True, COMPLEX64)
 # In the order of a join: each takes the values of those before it.
-WEAK_ORDER = (WEAK_INT, WEAK_I64, WEAK_U64, WEAK_FLOAT)
+WEAK_ORDER = (WEAK_INT, WEAK_I64, WEAK_U64, WEAK_FLOAT, WEAK_COMPLEX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +77,7 @@ class Runtime:
 class Weak:
     """A Python number that takes the type it meets."""
 
-    value: int | float
+    value: int | float | complex
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +150,11 @@ Value = Runtime | Weak | WeakUnknown | WeakChoice | Tuple | Passed | Static | Ra
 def weak_type(value: AnyWeak) -> WeakType:
     """The type of a literal or of what Python made of literals."""
     match value:
+        case Weak(complex()):
+            return WEAK_COMPLEX
         case Weak(float()):
             return WEAK_FLOAT
-        case Weak(number):
+        case Weak(int(number)):
             if I32.minimum <= number <= I32.maximum:
                 return WEAK_INT
             return WEAK_I64 if number <= I64.maximum else WEAK_U64
@@ -137,6 +162,7 @@ def weak_type(value: AnyWeak) -> WeakType:
             return type
         case WeakChoice(_, then, orelse):
             return wider_weak(weak_type(then), weak_type(orelse))
+    raise AssertionError(value)
 
 
 def wider_weak(a: WeakType, b: WeakType) -> WeakType:
@@ -174,6 +200,10 @@ def join(a: Lattice, b: Lattice) -> Lattice | None:
             return b if weak_meets(a, b) else None
         case ScalarType(), WeakType():
             return a if weak_meets(b, a) else None
+        case WeakType(), ComplexType():
+            return b
+        case ComplexType(), WeakType():
+            return a
         case ArrayType(), ArrayType():
             return join_arrays(a, b)
         case TupleType(), TupleType() if len(a.elements) == len(b.elements) and a.python is b.python:
@@ -193,6 +223,8 @@ def join_arrays(a: ArrayType, b: ArrayType) -> ArrayType | None:
 
 def weak_meets(weak: WeakType, scalar: ScalarType) -> bool:
     """Whether a literal may take this type: an int any number's, a float a float's."""
+    if weak.is_complex:
+        return False
     return scalar.is_float or scalar.is_float8 or (scalar.is_int and not weak.is_float)
 
 
@@ -252,7 +284,7 @@ def describe(type: Lattice) -> str:
     """A type as an error names it."""
     match type:
         case WeakType():
-            return f"{'a float' if type.is_float else 'an int'} literal ({type.default})"
+            return f"{'an' if type.family == 'int' else 'a'} {type} ({type.default})"
         case ArrayType(shape=tuple(shape)):
             extents = " x ".join(map(str, shape))
             return f"a {type.space.name.lower()} array of {extents} {type.element}"

@@ -64,8 +64,10 @@ COMPARE: dict[CompareOp, Callable[[Any, Any], bool]] = {
 }
 
 
-def evaluate(function: Callable[..., Any], *values: int | float) -> int | float:
-    """Call a Python function on numbers; WeakError if it fails or gives no real number of sensible size."""
+def evaluate(function: Callable[..., Any], *values: int | float | complex) -> int | float | complex:
+    """Call a Python function on numbers; WeakError if it fails, or gives no number of sensible size, or no real one of
+    real ones.
+    """
     try:
         result = function(*values)
     except ZeroDivisionError:
@@ -74,6 +76,8 @@ def evaluate(function: Callable[..., Any], *values: int | float) -> int | float:
         raise WeakError("this constant is too large") from None
     except (ValueError, TypeError) as error:
         raise WeakError(f"this constant cannot be computed: {error}") from None
+    if isinstance(result, complex) and any(isinstance(v, complex) for v in values):
+        return result
     if isinstance(result, bool) or not isinstance(result, int | float):
         raise WeakError(f"this constant is {result!r}, not a real number")
     if isinstance(result, int) and result.bit_length() > LARGEST_BITS:
@@ -106,7 +110,7 @@ def unary(op: UnaryOp, value: AnyWeak) -> AnyWeak:
         case Weak(number):
             result = evaluate(UNARY[op], number)
             # round, floor and ceil of a float stay float in the language.
-            return Weak(float(result) if isinstance(number, float) else result)
+            return Weak(float(result) if isinstance(number, float) else result)  # type: ignore[arg-type]
         case WeakUnknown():
             return value
         case WeakChoice(test, then, orelse):
@@ -124,19 +128,20 @@ def _choice(test: Any, then: AnyWeak | None, orelse: AnyWeak | None) -> AnyWeak 
 
 def _result(op: BinaryOp, left: WeakType, right: WeakType) -> WeakType:
     if op is BinaryOp.DIV:
-        return WEAK_FLOAT
+        return wider_weak(wider_weak(left, right), WEAK_FLOAT)
     if op in (BinaryOp.SHL, BinaryOp.SHR):
         return left
     return wider_weak(wider_weak(left, right), WEAK_INT)
 
 
-def _guard(op: BinaryOp, left: int | float, right: int | float) -> None:
+def _guard(op: BinaryOp, left: int | float | complex, right: int | float | complex) -> None:
     """Refuse what would take Python very long before it can be found too large."""
-    both_int = isinstance(left, int) and isinstance(right, int)
-    if op is BinaryOp.SHL and both_int and right > LARGEST_BITS:
+    if not isinstance(left, int) or not isinstance(right, int):
+        return
+    if op is BinaryOp.SHL and right > LARGEST_BITS:
         raise WeakError("this constant is too large")
-    if op is BinaryOp.POW and both_int:
+    if op is BinaryOp.POW:
         if right < 0:
             raise WeakError("an int has no negative power here; write a float base")
-        if left.bit_length() * right > 2 * LARGEST_BITS and left not in (-1, 0, 1):  # type: ignore[union-attr]
+        if left.bit_length() * right > 2 * LARGEST_BITS and left not in (-1, 0, 1):
             raise WeakError("this constant is too large")

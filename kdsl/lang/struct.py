@@ -17,6 +17,7 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform, get_origin, over
 
 import numpy as np
 
+from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import STRUCT_TYPE, MemoryType, PointerType, ScalarType, VectorType, as_type
 
@@ -149,7 +150,7 @@ def numbers(type: StructType, value: Any) -> tuple[Any, ...]:
     for field in type.fields:
         held = value[field.name] if isinstance(value, np.void) else getattr(value, field.name)
         match field.type:
-            case StructType():
+            case StructType() if not isinstance(field.type, ComplexType):
                 found.append(numbers(field.type, held))
             case PointerType():
                 found.append(0 if held is None else getattr(held, "address", held))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.struct_type import StructField, StructType
 from kdsl.lang.types import MemoryType, ScalarType, Type, VectorType, as_type
 
@@ -31,7 +32,7 @@ def struct_of_dtype(dtype: np.dtype[Any]) -> StructType:
             type = struct_of_dtype(field)
         else:
             scalar_type = as_type(field)
-            assert isinstance(scalar_type, ScalarType)
+            assert isinstance(scalar_type, ScalarType | ComplexType)
             type = scalar_type
         if offset % type.align:
             raise TypeError(f"field {name!r} is at byte {offset}, which is no multiple of {type.align}")
@@ -46,13 +47,14 @@ def struct_of_dtype(dtype: np.dtype[Any]) -> StructType:
 def _vector(name: str, element: Type, shape: tuple[int, ...]) -> VectorType:
     if len(shape) != 1 or shape[0] not in (2, 3, 4):
         raise TypeError(f"field {name!r} has the shape {shape}, and kernels have vectors of 2 to 4")
-    assert isinstance(element, ScalarType)
+    if not isinstance(element, ScalarType):
+        raise TypeError(f"field {name!r} has elements of {element}, of which kernels have no vectors")
     return VectorType(element, shape[0])
 
 
 def dtype_name(type_: ScalarType | StructType) -> str:
     """The dtype of a type, as a message names it."""
-    if not isinstance(type_, StructType):
+    if not isinstance(type_, StructType) or isinstance(type_, ComplexType):
         return str(type_.numpy)
     return f"{type_}.dtype" if type_.python is not None else described(type_.numpy)
 

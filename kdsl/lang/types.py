@@ -7,6 +7,7 @@ To a type checker the scalar names are plain ``int``, ``float`` and ``bool``; th
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, Union, get_a
 
 import numpy as np
 
+from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.struct_type import StructType
 
 T = TypeVar("T")
@@ -375,6 +377,8 @@ if TYPE_CHECKING:
     f8e5m2 = float
     f32 = float
     f64 = float
+    complex64 = complex
+    complex128 = complex
 
     class Ptr(Generic[T]):
         """A raw pointer, indexed and moved as in C."""
@@ -413,6 +417,7 @@ else:
     f16, f32, f64 = (ScalarType(f"f{b}", Kind.FLOAT, b) for b in (16, 32, 64))
     bf16 = ScalarType("bf16", Kind.FLOAT, 16)
     f8e4m3, f8e5m2 = (ScalarType(name, Kind.FLOAT8, 8) for name in ("f8e4m3", "f8e5m2"))
+    complex64, complex128 = ComplexType(f32), ComplexType(f64)
 
     class Ptr:
         """A raw pointer, indexed as in C: ``Ptr[f32]``."""
@@ -472,10 +477,12 @@ F8E4M3, F8E5M2 = (ScalarType(name, Kind.FLOAT8, 8) for name in ("f8e4m3", "f8e5m
 SCALARS: dict[str, ScalarType] = {
     t.name: t for t in (boolean, I8, I16, I32, I64, U8, U16, U32, U64, F8E4M3, F8E5M2, F16, BF16, F32, F64)
 }
+COMPLEX64, COMPLEX128 = (typing.cast(ComplexType, t) for t in (complex64, complex128))
 
 
 def as_type(annotation: Any) -> Type:
-    """The type that an annotation object means: ours, a NumPy dtype or scalar type, Python's int, float, bool or None.
+    """The type that an annotation object means: ours, a NumPy dtype or scalar type, Python's int, float, complex, bool
+    or None.
 
     Raises TypeError naming what is not a type. Strings are resolved by the caller, which knows the scope.
     """
@@ -491,7 +498,7 @@ def as_type(annotation: Any) -> Type:
         return named_tuple_type(annotation)
     if isinstance(annotation, type) and isinstance(made := vars(annotation).get(STRUCT_TYPE), StructType):
         return made
-    python = {int: I32, float: F32, bool: boolean}
+    python: dict[Any, Type] = {int: I32, float: F32, bool: boolean, complex: COMPLEX64}
     if annotation in python:
         return python[annotation]
     try:
@@ -501,6 +508,9 @@ def as_type(annotation: Any) -> Type:
     for scalar in SCALARS.values():
         if scalar.name not in ML_DTYPES and scalar.numpy == dtype:
             return scalar
+    for number in (COMPLEX64, COMPLEX128):
+        if number.numpy == dtype:
+            return number
     for name, theirs in ML_DTYPES.items():
         if dtype.name == theirs:
             return SCALARS[name]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kdsl.backend import Backend
+from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.struct_dtype import described, difference, dtype_name
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import I32, ML_DTYPES, U64, ArrayType, PointerType, ScalarType, Type, VectorType
@@ -177,7 +178,7 @@ def _host_problem(parameter: Parameter, array: np.ndarray[Any, Any]) -> Argument
     name = parameter.name
     conversion = f"pass {name}.astype({_spelled(parameter.element)})"
     got = f"NumPy array of {dtype}"
-    if isinstance(parameter.element, StructType) and dtype.isnative:
+    if isinstance(parameter.element, StructType) and not isinstance(parameter.element, ComplexType) and dtype.isnative:
         got = f"NumPy array of {described(dtype)}"
         conversion = f"{difference(parameter.element, dtype)}: {conversion}"
     if is_masked(array):
@@ -253,7 +254,7 @@ def _check_dtype(parameter: Parameter, type_: ScalarType | StructType | None, go
 
 def _spelled(type_: ScalarType | StructType) -> str:
     """A type's dtype as a user writes it."""
-    if isinstance(type_, StructType):
+    if isinstance(type_, StructType) and not isinstance(type_, ComplexType):
         return dtype_name(type_)
     dtype = type_.numpy
     if dtype.name in ML_DTYPES.values():

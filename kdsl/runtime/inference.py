@@ -10,7 +10,18 @@ import numpy as np
 from kdsl.lang.struct import is_struct, struct_type_of
 from kdsl.lang.struct_dtype import struct_of_dtype
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import F32, SCALARS, ArrayType, ScalarType, TupleType, Type, as_type, boolean
+from kdsl.lang.types import (
+    COMPLEX64,
+    COMPLEX128,
+    F32,
+    SCALARS,
+    ArrayType,
+    ScalarType,
+    TupleType,
+    Type,
+    as_type,
+    boolean,
+)
 from kdsl.runtime.callables import function_type
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 from kdsl.runtime.interface import NotOnDeviceError, device_view
@@ -39,6 +50,8 @@ def infer_type(kernel: str, name: str, value: Any) -> Type:
         return boolean
     if isinstance(value, float):
         return F32
+    if isinstance(value, complex):
+        return COMPLEX64
     if hasattr(value, "__index__"):
         return _integer(where, operator.index(value))
     if callable(value) and not isinstance(value, type) and not hasattr(value, "__cuda_array_interface__"):
@@ -62,7 +75,7 @@ def element_type(wanted: str, value: Any) -> ScalarType | StructType:
     if isinstance(value, np.ndarray):
         return _element(wanted, value.dtype)
     view = None
-    if not isinstance(value, (bool, int, float, np.generic)):
+    if not isinstance(value, (bool, int, float, complex, np.generic)):
         try:
             view = device_view(value)
         except NotOnDeviceError as error:
@@ -110,7 +123,8 @@ def _element(where: str, dtype: np.dtype[Any]) -> ScalarType | StructType:
             message = f"{where} has elements that a kernel cannot have: {error}; copy what it needs"
             raise ArgumentTypeError(message) from None
         raise ArgumentTypeError(
-            f"{where} has the dtype {dtype}, which kernels do not have; they have {', '.join(SCALARS)}"
+            f"{where} has the dtype {dtype}, which kernels do not have; "
+            f"they have {', '.join((*SCALARS, COMPLEX64.name, COMPLEX128.name))}"
         ) from None
     assert isinstance(type, ScalarType | StructType)
     return type

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from kdsl.lang.types import SCALARS, ScalarType, as_type
+from kdsl.lang.complex_type import ComplexType
+from kdsl.lang.types import COMPLEX64, COMPLEX128, SCALARS, ScalarType, as_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class DeviceView:
 
     address: int
     shape: tuple[int, ...]
-    type: ScalarType | None
+    type: ScalarType | ComplexType | None
     dtype: str
     strides: tuple[int, ...] | None = None
     readonly: bool = False
@@ -84,11 +85,12 @@ def _torch(tensor: Any) -> DeviceView | None:
 
 
 # PyTorch's names of the scalar types.
-_TORCH: dict[str, ScalarType] = {
+_TORCH: dict[str, ScalarType | ComplexType] = {
     "bool": SCALARS["bool"], "int8": SCALARS["i8"], "int16": SCALARS["i16"], "int32": SCALARS["i32"],
     "int64": SCALARS["i64"], "uint8": SCALARS["u8"], "uint16": SCALARS["u16"], "uint32": SCALARS["u32"],
     "uint64": SCALARS["u64"], "float16": SCALARS["f16"], "bfloat16": SCALARS["bf16"], "float32": SCALARS["f32"],
     "float64": SCALARS["f64"], "float8_e4m3fn": SCALARS["f8e4m3"], "float8_e5m2": SCALARS["f8e5m2"],
+    "complex64": COMPLEX64, "complex128": COMPLEX128,
 }  # fmt: skip
 
 
@@ -108,7 +110,7 @@ def _legacy(stream: int | None) -> int | None:
     return 0 if stream == 1 else stream
 
 
-def _scalar(typestr: str, dtype: str) -> tuple[ScalarType | None, str]:
+def _scalar(typestr: str, dtype: str) -> tuple[ScalarType | ComplexType | None, str]:
     # bfloat16 has no typestr of its own: libraries give two opaque bytes, and their dtype's name tells.
     if typestr[1:] == "V2" and "bfloat16" in dtype:
         return SCALARS["bf16"], "bfloat16"
@@ -122,7 +124,7 @@ def _scalar(typestr: str, dtype: str) -> tuple[ScalarType | None, str]:
         scalar = as_type(found)
     except TypeError:
         return None, str(found)
-    return (scalar if isinstance(scalar, ScalarType) else None), str(found)
+    return (scalar if isinstance(scalar, ScalarType | ComplexType) else None), str(found)
 
 
 def _contiguous(shape: tuple[int, ...], byte_strides: tuple[int, ...], size: int) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from kdsl.backend import Backend
 from kdsl.lang import float8
+from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.struct_dtype import described, difference, dtype_name
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import F32, PointerType, ScalarType, VectorType
@@ -25,6 +26,8 @@ def struct_bytes(where: str, type_: StructType, value: Any, backend: Backend) ->
     """A struct as it lies in memory, of an object of its class or a NumPy record of its dtype; ``where`` begins every
     message.
     """
+    if isinstance(type_, ComplexType):
+        return _complex_bytes(where, type_, value)
     if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.names is not None:
         value = value[()]
     if isinstance(value, np.void):
@@ -36,6 +39,15 @@ def struct_bytes(where: str, type_: StructType, value: Any, backend: Backend) ->
         fix = f"pass {type_}(...) or an element of an array of {dtype_name(type_)}"
         raise ArgumentTypeError(f"{where} takes {type_}, got {shown(value)}; {fix}")
     return _format(type_).pack(*_numbers(where, type_, value, backend))
+
+
+def _complex_bytes(where: str, type_: ComplexType, value: Any) -> bytes:
+    """A complex number, of one of Python's or NumPy's, or of a real one."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if not isinstance(value, complex | np.complexfloating):
+        return _format(type_).pack(packable(where, type_.component, value), 0.0)
+    return _format(type_).pack(*(packable(where, type_.component, part) for part in (value.real, value.imag)))
 
 
 def _numbers(where: str, type_: StructType, value: Any, backend: Backend) -> Iterator[Any]:

@@ -26,7 +26,7 @@ from kdsl import (
 from .harness import check_errors
 
 TABLE = np.zeros(4)
-COMPLEX = np.zeros(4, complex)
+EXTENDED = np.zeros(4, np.clongdouble)
 SCALAR = np.array(1.0)
 LARGE = np.ones(65536 - 96, np.uint8)
 LARGER = np.zeros(65, np.uint8)
@@ -112,7 +112,7 @@ def test_constant_memory():
         constant.array(x)  # error: constant.array() takes a NumPy array of the host
         #   # hint: make it on the host, outside of the kernel, and name it here
         constant.array(3)  # error: constant.array() takes a NumPy array of the host
-        constant.array(COMPLEX)  # error: a kernel has no type for elements of complex128
+        constant.array(EXTENDED)  # error: a kernel has no type for elements of complex256
         constant.array(SCALAR)  # error: constant.array() takes 1 to 4 dimensions with elements, and this has shape ()
         constant.array(TABLE, f32)  # error: constant.array() takes 1 argument (array), and this gives 2
         constant.array(LARGE)

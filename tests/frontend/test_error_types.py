@@ -127,7 +127,6 @@ def test_constants_that_python_cannot_compute():
 def test_values_that_a_kernel_does_not_have():
     @kernel
     def k(x: Ptr[f32]):
-        a = 1j  # error: a kernel has no complex numbers
         b = b"x"  # error: a kernel has no bytes
         c = ...  # error: `...` is no value in a kernel
         e = {1: 2}  # error: a kernel has no dicts

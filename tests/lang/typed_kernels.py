@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 
 import numpy as np
@@ -36,6 +37,8 @@ from kdsl import (
     cluster_sync,
     cluster_wait,
     clz,
+    complex64,
+    complex128,
     constant,
     copy_block,
     dp4a,
@@ -349,3 +352,18 @@ def of_structs(a: Ptr[Body], b: Array[Body, 1], wind: Vec, n: i32) -> None:
 def structs_on_the_host() -> None:
     bodies = np.zeros(10, np.dtype(Body))
     of_structs[1, 32](kdsl.zeros(10, Body), bodies, Vec(1.0), 10)
+
+
+@kernel
+def complex_numbers(z: Array[complex64, 1], out: Ptr[complex64], wide: Ptr[complex128], x: f32, w: complex64) -> None:
+    i = grid(1)
+    turn = cmath.exp(1j * x)
+    tile = shared.array(32, complex64)
+    tile[i] = w
+    v = out[i] * turn + 2.0 * w / (1 - 2j)
+    v += z[i] - 1
+    out[i] = complex64(v.real, -v.imag) + v.conjugate() + abs(v)
+    wide[i] = complex128(v) ** 2
+    if out[i] == w and v != 0:
+        length, angle = cmath.polar(w)
+        out[i] = cmath.rect(length, angle) + cmath.sqrt(v)

@@ -84,7 +84,7 @@ def test_element_types():
         #   # hint: such as shared.array(64, f32)
         shared.array(4, "f32")  # error: shared.array() takes a scalar, vector or struct type here
         shared.array(4, list)  # error: shared.array() takes a scalar, vector or struct type here
-        shared.array(4, np.complex64)  # error: shared.array() takes a scalar, vector or struct type here
+        shared.array(4, np.clongdouble)  # error: shared.array() takes a scalar, vector or struct type here
         local.array(4, None)  # error: local.array() takes a scalar, vector or struct type here
         #   # hint: such as local.array(64, f32)
         local.array(4, x)  # error: local.array() takes a scalar, vector or struct type here

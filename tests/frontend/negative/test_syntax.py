@@ -243,7 +243,6 @@ def test_expressions_that_are_refused_as_statements():
         {1}  # error: a kernel has no sets # hint: compare with each value: x == 1 or x == 2
         ...  # error: `...` is no value in a kernel
         b"text"  # error: a kernel has no bytes # hint: pass them to the kernel as an array of u8
-        1j  # error: a kernel has no complex numbers # hint: compute with the real and imaginary parts
         f"{n}"  # error: an f-string is only for print() and assert
         [i for i in x]  # error: a comprehension runs over what is known while the kernel is compiled, and this is
         #   Ptr[f32] # hint: range(4), a tuple, or an array of known shape

@@ -46,7 +46,7 @@ def test_values():
         x[0] = [n, [n]][0]
         x[1] = {n: {n: 1}}  # error: a kernel has no dicts
         x[2] = {n, 1}  # error: a kernel has no sets
-        x[3] = 1j  # error: a kernel has no complex numbers
+        x[3] = 1j
         x[4] = b"text"  # error: a kernel has no bytes
         x[5] = ...  # error: `...` is no value in a kernel
         x[6] = f"{n}"  # error: an f-string is only for print() and assert

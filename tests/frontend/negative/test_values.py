@@ -59,13 +59,12 @@ PAIR = Pair(1, 2)
 def test_complex_numbers():
     @kernel
     def k(x: Ptr[f32], n: i32):
-        x[0] = 1j  # error: a kernel has no complex numbers # hint: compute with the real and imaginary parts
-        x[1] = 2.5j + 1  # error: a kernel has no complex numbers
-        x[2] = n * 1j  # error: a kernel has no complex numbers
-        print(1j)  # error: a kernel has no complex numbers
-        x[3] = COMPLEX  # error: `COMPLEX` (a complex of the host) is not a value that a kernel computes with
-        x[4] = COMPLEX * 2  # error: `COMPLEX` (a complex of the host) is not a number: `*` takes numbers
-        x[5] = COMPLEX64  # error: `COMPLEX64` (a complex64 of the host) is not a value that a kernel computes with
+        x[0] = 1j  # error: 1j is a complex literal where f32 is needed # hint: take a part: .real or .imag
+        x[1] = 2.5j + 1  # error: (1+2.5j) is a complex literal where f32 is needed
+        x[2] = n * 1j  # error: this is complex64, but `x` takes f32 # hint: take a part: (n * 1j).real
+        x[3] = COMPLEX  # error: 1j is a complex literal where f32 is needed
+        x[4] = COMPLEX * 2  # error: 2j is a complex literal where f32 is needed
+        x[5] = COMPLEX64  # error: this is complex64, but `x` takes f32 # hint: take a part: COMPLEX64.real
 
     check_errors(k)
 
