@@ -15,7 +15,8 @@ from kdsl.backend import Backend, DeviceError
 from kdsl.compilation import Compilation, run_pipeline
 from kdsl.devices import DeviceChoiceError, Devices, InvalidChoice
 from kdsl.ir.options import Options
-from kdsl.lang.types import ConstexprType, GenericType, TupleType, Type
+from kdsl.lang.parameter_types import ConstexprType, GenericType
+from kdsl.lang.types import TupleType, Type
 from kdsl.parameters import by_name, defaults_of, filling, from_signature, types_of
 from kdsl.runtime.calls import Call, call_of, guards_of
 from kdsl.runtime.errors import ArgumentError, ExtentError, LaunchConfigError

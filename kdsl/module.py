@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 from kdsl.backend import Backend
 from kdsl.compilation import Compilation
 from kdsl.compiler import Kernel, build_launcher, compile_kernels, current_device
-from kdsl.lang.types import ConstexprType, Type
+from kdsl.lang.parameter_types import ConstexprType
+from kdsl.lang.types import Type
 from kdsl.parameters import from_signature
 from kdsl.runtime.calls import call_of
 from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_configured

@@ -9,7 +9,8 @@ from types import FunctionType, MethodType
 from typing import Any, TypeVar, cast
 
 from kdsl.lang.generics import substituted, variables
-from kdsl.lang.types import I64, ArrayType, ConstexprType, GenericType, TupleType, Type, as_type
+from kdsl.lang.parameter_types import ConstexprType, GenericType
+from kdsl.lang.types import I64, ArrayType, TupleType, Type, as_type
 from kdsl.runtime.callables import function_type
 from kdsl.runtime.calls import check_tuple
 from kdsl.runtime.constants import constant_type

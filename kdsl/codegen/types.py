@@ -11,6 +11,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from kdsl.lang import float8
+from kdsl.lang.group_type import GroupType
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import (
     BF16,
@@ -18,7 +19,6 @@ from kdsl.lang.types import (
     F32,
     F64,
     ArrayType,
-    GroupType,
     Kind,
     PointerType,
     ScalarType,

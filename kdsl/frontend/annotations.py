@@ -13,9 +13,11 @@ from typing import Any, TypeVar, get_args, get_origin
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import Poison, Static
 from kdsl.lang.generics import restriction, variables
+from kdsl.lang.group_type import GroupType
 from kdsl.lang.groups import Group
+from kdsl.lang.parameter_types import ConstexprType, GenericType
 from kdsl.lang.struct import OWNER
-from kdsl.lang.types import VOID, ConstexprType, GenericType, GroupType, TupleType, Type, as_type
+from kdsl.lang.types import VOID, TupleType, Type, as_type
 from kdsl.source import CompileError, Diagnostic, Span, find_function
 
 ACCEPTED = "a scalar type such as f32 or i32, Ptr[T], Array[T, ndim], a NumPy dtype, int, float or bool"

@@ -22,13 +22,12 @@ from kdsl.frontend.values import Passed, Runtime, Tuple, Value, type_of
 from kdsl.garbage import no_collection
 from kdsl.ir import nodes as ir
 from kdsl.lang.generics import matched, variables
+from kdsl.lang.parameter_types import ConstexprType, GenericType
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import (
     I32,
     VOID,
     ArrayType,
-    ConstexprType,
-    GenericType,
     Kind,
     PointerType,
     ScalarType,

@@ -18,7 +18,8 @@ from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, c
 from kdsl.frontend.workspace import workspace
 from kdsl.groups import block, cluster, lanes, whole_grid
 from kdsl.lang import groups as classes
-from kdsl.lang.types import I32, I64, GroupType, Kind, ScalarType, Type, boolean
+from kdsl.lang.group_type import GroupType
+from kdsl.lang.types import I32, I64, Kind, ScalarType, Type, boolean
 
 MOST = {"Block": 1024, "Cluster": 16 * 1024, "Coalesced": 32}
 """Threads of the largest group."""

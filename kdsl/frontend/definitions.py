@@ -34,7 +34,9 @@ from kdsl.frontend.values import (
 )
 from kdsl.ir import nodes as ir
 from kdsl.lang.generics import substituted, variables
-from kdsl.lang.types import I32, ArrayType, ConstexprType, GenericType, GroupType, PointerType, TupleType, Type
+from kdsl.lang.group_type import GroupType
+from kdsl.lang.parameter_types import ConstexprType, GenericType
+from kdsl.lang.types import I32, ArrayType, PointerType, TupleType, Type
 from kdsl.source import CompileError, SourceFile, find_function
 
 OWN = ("kdsl.groups.", "kdsl.complex_functions")

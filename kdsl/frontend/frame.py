@@ -38,13 +38,13 @@ from kdsl.frontend.values import (
 from kdsl.ir import nodes as ir
 from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.generics import substituted, variables
+from kdsl.lang.group_type import GroupType
 from kdsl.lang.index import Registers
 from kdsl.lang.intrinsic import Intrinsic
+from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import (
     ArrayType,
-    ConstexprType,
-    GroupType,
     PointerType,
     ScalarType,
     Space,

@@ -31,7 +31,8 @@ from kdsl.frontend.values import (
 )
 from kdsl.frontend.written import written_parameters
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import VOID, ArrayType, GroupType, PointerType, TupleType, Type
+from kdsl.lang.group_type import GroupType
+from kdsl.lang.types import VOID, ArrayType, PointerType, TupleType, Type
 from kdsl.source import Span
 
 

@@ -11,7 +11,8 @@ from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, c
 from kdsl.groups import block, cluster, lanes, whole_grid
 from kdsl.ir import nodes as ir
 from kdsl.lang import groups as classes
-from kdsl.lang.types import U32, GroupType, boolean
+from kdsl.lang.group_type import GroupType
+from kdsl.lang.types import U32, boolean
 from kdsl.lang.warp import active_mask
 
 SIZES = (1, 2, 4, 8, 16, 32)

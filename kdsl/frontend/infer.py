@@ -36,7 +36,8 @@ from kdsl.frontend.values import (
     type_of,
 )
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import VOID, GroupType, TupleType
+from kdsl.lang.group_type import GroupType
+from kdsl.lang.types import VOID, TupleType
 from kdsl.source import Span
 
 # What a `return` without a value gives: only its type is looked at.

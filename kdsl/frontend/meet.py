@@ -23,8 +23,9 @@ from kdsl.frontend.values import (
 )
 from kdsl.ir import nodes as ir
 from kdsl.lang.complex_type import ComplexType
+from kdsl.lang.group_type import GroupType
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import F32, ArrayType, GroupType, ScalarType, TupleType, Type, VectorType
+from kdsl.lang.types import F32, ArrayType, ScalarType, TupleType, Type, VectorType
 from kdsl.source import Span
 
 

@@ -28,6 +28,7 @@ from kdsl.frontend.values import (
 )
 from kdsl.frontend.values import constant_int as constant_int
 from kdsl.ir import nodes as ir
+from kdsl.lang.group_type import GroupType
 from kdsl.lang.index import Registers
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import (
@@ -35,7 +36,6 @@ from kdsl.lang.types import (
     Array,
     ArrayType,
     ElementType,
-    GroupType,
     PointerType,
     Ptr,
     ScalarType,

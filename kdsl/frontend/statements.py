@@ -15,7 +15,8 @@ from kdsl.frontend.names import RETURN, stored_names
 from kdsl.frontend.syntax import LONGEST_CHAIN, RETURNED_VALUE, refuse
 from kdsl.frontend.values import Lattice, Poison, Runtime, Static, Tuple, Value, WeakChoice
 from kdsl.ir import nodes as ir
-from kdsl.lang.types import VOID, GroupType
+from kdsl.lang.group_type import GroupType
+from kdsl.lang.types import VOID
 
 
 def block(frame: Frame, body: list[ast.stmt]) -> tuple[ir.Stmt, ...]:

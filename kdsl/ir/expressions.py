@@ -40,8 +40,9 @@ from kdsl.ir.memory import (
     View,
 )
 from kdsl.ir.operators import BinaryOp, CompareOp, LogicalOp, UnaryOp
+from kdsl.lang.group_type import GroupType
 from kdsl.lang.intrinsic import Intrinsic
-from kdsl.lang.types import GroupType, PointerType, ScalarType, TupleType, Type, VoidType
+from kdsl.lang.types import PointerType, ScalarType, TupleType, Type, VoidType
 from kdsl.source import Span
 
 

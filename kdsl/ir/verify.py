@@ -8,6 +8,7 @@ from math import prod
 from typing import Any, assert_never
 
 from kdsl.ir import nodes as ir
+from kdsl.lang.group_type import GroupType
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import (
     I32,
@@ -15,7 +16,6 @@ from kdsl.lang.types import (
     U32,
     VOID,
     ArrayType,
-    GroupType,
     Kind,
     PointerType,
     ScalarType,

@@ -1,6 +1,6 @@
 """Types of the kernel language: scalars named as PTX-near as Python allows, vectors, pointers, arrays, tuples.
 
-That of a `@struct` class is in `kdsl.lang.struct_type`.
+That of a `@struct` class is in `struct_type`, that of a group in `group_type`, those of constants in `parameter_types`.
 
 To a type checker the scalar names are plain ``int``, ``float`` and ``bool``; the kernel compiler really checks them.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from types import UnionType
@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, Union, get_a
 import numpy as np
 
 from kdsl.lang.complex_type import ComplexType
+from kdsl.lang.group_type import GroupType
+from kdsl.lang.parameter_types import ConstexprType, GenericType
 from kdsl.lang.struct_type import StructType
 
 T = TypeVar("T")
@@ -221,122 +223,12 @@ class TupleType:
     __repr__ = __str__
 
 
-_SUBCLASSES = {
-    "Group": ("Block", "Tile", "Coalesced", "Cluster", "Grid"),
-    "Collective": ("Block", "Tile", "Coalesced", "Cluster"),
-    "Lanes": ("Tile", "Coalesced"),
-}
-
-
-@dataclass(frozen=True)
-class GroupType:
-    """Threads that work together: a `kdsl.groups.Group`. In registers it is a u32, the lanes of a group of lanes.
-
-    ``name`` is the class's. ``size`` is a tile's, and 0 for others. As an annotation, ``Group``, ``Collective`` and
-    ``Lanes`` mean any of their subclasses, and a ``Tile`` of size 0 one of any size.
-    """
-
-    name: str
-    size: int = 0
-
-    def takes(self, other: GroupType) -> bool:
-        """Whether a parameter of this type takes a group of the other."""
-        if other.name in _SUBCLASSES.get(self.name, ()):
-            return True
-        return self.name == other.name and self.size in (0, other.size)
-
-    def __str__(self) -> str:
-        return f"{self.name} of {self.size}" if self.size else self.name
-
-    __repr__ = __str__
-
-
 @dataclass(frozen=True)
 class VoidType:
     """What a function without a value returns."""
 
     def __str__(self) -> str:
         return "None"
-
-    __repr__ = __str__
-
-
-@dataclass(frozen=True)
-class Held:
-    """A value that a function captured, or a part of a tuple, which a launch passes though it is no parameter.
-
-    ``name`` is what it is called (``f.factor``), ``source`` where it is in the arguments of a call, in Python;
-    ``owner`` is the object that holds it, ``place`` where in it: ``cell factor``, ``default by``, ``argument 0``.
-    """
-
-    name: str
-    source: str
-    type: Type
-    owner: Any = field(compare=False)
-    place: str
-
-
-@dataclass(frozen=True)
-class ConstexprType:
-    """A parameter whose value is known while the kernel is compiled, and which a launch therefore does not pass.
-
-    ``element`` is None for a Python function, whose captured values are ``held``. ``is_literal``: a Python int or
-    float, which takes the type it meets. ``value`` is None until a launch or a signature says it; ``key`` then tells
-    0.0 from -0.0, NaN from nothing, and is the same for functions that differ in what they hold alone.
-    """
-
-    element: ScalarType | None
-    is_literal: bool = False
-    value: Any = field(default=None, compare=False)
-    key: object = None
-    held: tuple[Held, ...] = ()
-    form: Any = None
-    """What else than a number or function: an enum, ``str``, ``Type`` for a type, a tuple of ConstexprTypes (``...``
-    after the only one for any count), whose value then is a tuple of them.
-    """
-    optional: bool = False
-    """Whether it may be None."""
-
-    @property
-    def is_bound(self) -> bool:
-        """Whether it has a value."""
-        return self.key is not None
-
-    @property
-    def is_function(self) -> bool:
-        return self.element is None and self.form is None
-
-    def bound(self, value: Any, key: object) -> ConstexprType:
-        """The type with a value."""
-        return replace(self, value=value, key=key)
-
-    def __str__(self) -> str:
-        return f"Constexpr[{self.spelled}]"
-
-    @property
-    def spelled(self) -> str:
-        """What it takes, as it is written."""
-        if isinstance(self.form, tuple):
-            name = f"tuple[{', '.join('...' if f is ... else f.spelled for f in self.form)}]"
-        elif self.form is not None:
-            name = "type" if self.form is Type else self.form.__name__
-        elif self.is_literal and self.element is not None:
-            name = "float" if self.element.is_float else "int"
-        else:
-            name = "Callable" if self.element is None else str(self.element)
-        return f"{name} | None" if self.optional else name
-
-    __repr__ = __str__
-
-
-@dataclass(frozen=True)
-class GenericType:
-    """A parameter's annotation that holds TypeVars, such as ``Ptr[T]``: a launch or call says what they stand for."""
-
-    template: Any
-
-    def __str__(self) -> str:
-        return str(self.template).replace("~", "")
 
     __repr__ = __str__
 

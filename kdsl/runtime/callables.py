@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from kdsl.lang.parameter_types import ConstexprType, Held
 from kdsl.lang.struct import is_struct
-from kdsl.lang.types import ConstexprType, Held, Type
+from kdsl.lang.types import Type
 from kdsl.runtime.memory import DeviceArray
 
 Infer = Callable[[str, str, Any], Type]

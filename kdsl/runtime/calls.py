@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from kdsl.lang.parameter_types import ConstexprType, GenericType
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import I32, I64, ArrayType, ConstexprType, GenericType, PointerType, ScalarType, TupleType, Type
+from kdsl.lang.types import I32, I64, ArrayType, PointerType, ScalarType, TupleType, Type
 from kdsl.runtime.callables import Again, Count, Same, Value, facts_of, function_type
 from kdsl.runtime.errors import ArgumentTypeError
 from kdsl.runtime.inference import infer_type

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kdsl.lang.types import ConstexprType, Type, as_type
+from kdsl.lang.parameter_types import ConstexprType
+from kdsl.lang.types import Type, as_type
 from kdsl.runtime.errors import ArgumentTypeError
 from kdsl.runtime.scalars import constant, shown
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kdsl.lang.generics import constraints, matched, may_be, restriction, variables
+from kdsl.lang.parameter_types import ConstexprType, GenericType
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import (
     F32,
@@ -19,8 +20,6 @@ from kdsl.lang.types import (
     I64,
     U64,
     ArrayType,
-    ConstexprType,
-    GenericType,
     PointerType,
     ScalarType,
     TupleType,

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from kdsl.lang.types import F64, I32, I64, U64, ConstexprType, Kind, ScalarType
+from kdsl.lang.parameter_types import ConstexprType
+from kdsl.lang.types import F64, I32, I64, U64, Kind, ScalarType
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 from kdsl.runtime.formats import FORMATS
 
