@@ -8,7 +8,9 @@ from functools import partial
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
-from kdsl.frontend.frame import Frame, Session, describe_object
+from kdsl.frontend.frame import Frame, describe_object
+from kdsl.frontend.parts import part_value
+from kdsl.frontend.session import Session
 from kdsl.frontend.values import POISON, Passed, Poison, Value
 
 Places = tuple[tuple[Value, ast.expr], ...]
@@ -44,7 +46,7 @@ def _read(frame: Frame, owner: Any, place: str, value: Any, node: ast.Call) -> t
     """What the wrapper holds: what a launch passes, or a constant."""
     held = frame.session.held.get((id(owner), place))
     if held is not None:
-        return frame.passed(held, node.func), node.func
+        return part_value(frame, held, node.func), node.func
     frame.session.captures.watch(value)
     return frame.host(value, node.func), node.func
 

@@ -10,10 +10,11 @@ from typing import Any
 
 from kdsl.frontend import complex_numbers, instead, named, reshape, struct_methods, structs, vectors
 from kdsl.frontend.callables import call_bound
+from kdsl.frontend.callees import BoundMethod, GroupMethod, NestedFunction
 from kdsl.frontend.casts import cast_call, cast_type
 from kdsl.frontend.constructs import handler
 from kdsl.frontend.effects import has_effects
-from kdsl.frontend.frame import BoundMethod, Frame, GroupMethod, NestedFunction
+from kdsl.frontend.frame import Frame
 from kdsl.frontend.hints import public_names
 from kdsl.frontend.intrinsics import intrinsic_call
 from kdsl.frontend.mutating import call_method

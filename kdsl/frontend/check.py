@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import TypeVar
@@ -13,11 +13,13 @@ from kdsl.frontend import convert
 from kdsl.frontend.annotations import kernel_parameters
 from kdsl.frontend.captures import Captured, Captures, host_value
 from kdsl.frontend.expressions import evaluate
-from kdsl.frontend.frame import Frame, Session, part_name
+from kdsl.frontend.frame import Frame
 from kdsl.frontend.functions import Instance, build, call_function
 from kdsl.frontend.infer import infer
 from kdsl.frontend.names import RETURN, mangle, scope_of
+from kdsl.frontend.parts import pass_held, pass_parts
 from kdsl.frontend.reporting import Reporter
+from kdsl.frontend.session import Session
 from kdsl.frontend.values import Passed, Runtime, Tuple, Value, type_of
 from kdsl.garbage import no_collection
 from kdsl.ir import nodes as ir
@@ -180,28 +182,6 @@ def constant_value(type: ConstexprType, span: Span) -> Value:
 def _nothing() -> ast.Lambda:
     """The source of a function without variables."""
     return ast.Lambda(ast.arguments([], [], None, [], [], None, []), ast.Constant(None))
-
-
-def pass_parts(frame: Frame, name: str, type: Type) -> Iterator[str]:
-    """Make a parameter of each part of a tuple that is passed, or of what a function in it holds; their names."""
-    parts = frame.session.parts
-    assert parts is not None
-    if isinstance(type, ConstexprType):
-        yield from pass_held(frame, type)
-    elif isinstance(type, TupleType):
-        for i, element in enumerate(type.elements):
-            yield from pass_parts(frame, part_name(name, type, i), element)
-    else:
-        parts.types[name] = type
-        frame.captured[id(parts), name] = (parts, frame.local(name, type))
-        yield name
-
-
-def pass_held(frame: Frame, type: ConstexprType) -> Iterator[str]:
-    """Make a parameter of each value that a function holds; their names."""
-    for held in type.held:
-        frame.session.held[id(held.owner), held.place] = Passed(held.name, held.type)
-        yield from pass_parts(frame, held.name, held.type)
 
 
 def _part_constant(frame: Frame, entry: dict[str, Value], parameter: ast.arg, type: TupleType) -> None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kdsl.frontend.arguments import match_arguments
+from kdsl.frontend.callees import GroupMethod
 from kdsl.frontend.combining import Combination, combination
-from kdsl.frontend.frame import Frame, GroupMethod
+from kdsl.frontend.frame import Frame
 from kdsl.frontend.groups import leader, mask, of_lanes, own, rank
 from kdsl.frontend.meet import converted
 from kdsl.frontend.shuffles import is_movable

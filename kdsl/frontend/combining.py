@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
+from kdsl.frontend.callees import NestedFunction
 from kdsl.frontend.definitions import is_function
-from kdsl.frontend.frame import Frame, NestedFunction, describe_object
+from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import named
 from kdsl.frontend.values import Poison, Runtime, Static, Value, describe, is_weak, join, type_of
 from kdsl.groups import operations

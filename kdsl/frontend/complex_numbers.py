@@ -16,8 +16,9 @@ import numpy as np
 from kdsl import complex_functions as functions
 from kdsl.frontend import convert, weak
 from kdsl.frontend.arguments import match_arguments, positional
+from kdsl.frontend.callees import BoundMethod
 from kdsl.frontend.effects import has_effects
-from kdsl.frontend.frame import BoundMethod, Frame, describe_object
+from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, is_weak_value, named, owner_text
 from kdsl.frontend.structs import zero
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, constant_int, type_of, weak_type

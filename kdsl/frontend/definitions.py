@@ -10,8 +10,9 @@ from typing import Any, TypeVar, cast
 
 from kdsl.frontend.annotations import function_types, local_annotation
 from kdsl.frontend.arguments import match_arguments, plain_arguments
+from kdsl.frontend.callees import NestedFunction
 from kdsl.frontend.captures import host_value
-from kdsl.frontend.frame import Frame, NestedFunction, describe_object
+from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.generics import variables_of_call
 from kdsl.frontend.meet import converted, named
 from kdsl.frontend.names import RETURN, Scope, scope_of

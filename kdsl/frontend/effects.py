@@ -1,4 +1,4 @@
-"""What may be left out where only another value is wanted."""
+"""What may be left out where only another value is wanted, and what may be written twice."""
 
 from __future__ import annotations
 
@@ -56,5 +56,16 @@ def _is_pure(expr: ir.Expr) -> bool:
             return expr.access is None and _is_pure(expr.address)
         case ir.ElementAddress():
             return all(map(_is_pure, (expr.base, *expr.indices)))
+        case _:
+            return False
+
+
+def is_repeatable(expr: ir.Expr) -> bool:
+    """Whether an expression may be written twice: a constant, a variable, or a part of one."""
+    match expr:
+        case ir.Const() | ir.Read():
+            return True
+        case ir.TupleElement(value) | ir.Swizzle(value) | ir.FieldValue(value):
+            return is_repeatable(value)
         case _:
             return False

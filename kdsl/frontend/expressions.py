@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 
 from kdsl.frontend import convert, lists, struct_methods
+from kdsl.frontend.callees import NestedFunction
 from kdsl.frontend.calls import call
 from kdsl.frontend.complex_numbers import is_complex
-from kdsl.frontend.frame import Frame, NestedFunction
+from kdsl.frontend.frame import Frame
 from kdsl.frontend.logic import bool_op, comparison, conditional
 from kdsl.frontend.meet import cast
 from kdsl.frontend.memory import attribute, subscript

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FunctionType
@@ -13,10 +13,14 @@ import numpy as np
 
 from kdsl.frontend import convert
 from kdsl.frontend.bindings import How
-from kdsl.frontend.captures import Captures, host_value
+from kdsl.frontend.callees import BoundMethod
+from kdsl.frontend.captures import host_value
+from kdsl.frontend.effects import is_repeatable
 from kdsl.frontend.hints import misfit, public_names, similar
-from kdsl.frontend.names import Scope, mangle
-from kdsl.frontend.reporting import Reporter
+from kdsl.frontend.module_variables import module_variable
+from kdsl.frontend.names import Scope
+from kdsl.frontend.parts import part_value
+from kdsl.frontend.session import Session
 from kdsl.frontend.values import (
     POISON,
     AnyWeak,
@@ -38,97 +42,25 @@ from kdsl.frontend.values import (
 from kdsl.ir import nodes as ir
 from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.generics import substituted, variables
-from kdsl.lang.group_type import GroupType
 from kdsl.lang.index import Registers
 from kdsl.lang.intrinsic import Intrinsic
-from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import (
     ArrayType,
     PointerType,
     ScalarType,
-    Space,
     TupleType,
     Type,
     VectorType,
 )
-from kdsl.lang.variables import CONSTANT_BYTES, Variable
+from kdsl.lang.variables import Variable
 from kdsl.source import InternalError, SourceFile, Span
 
 if TYPE_CHECKING:
-    from kdsl.frontend.functions import Instance
+    pass
 
 ALL = -1
 """Definite assignment where no execution comes: everything is assigned."""
-
-
-@dataclass
-class Session:
-    """One check of one or more kernels that share a module. The stages below call those above through it."""
-
-    evaluate: Callable[[Frame, ast.expr], Value]
-    call_function: Callable[..., Value]
-    """Of the frame, the call, what is called, and the first arguments if the call does not write them."""
-    options: ir.Options = field(default_factory=ir.Options)
-    reporter: Reporter = field(default_factory=Reporter)
-    captures: Captures = field(default_factory=Captures)
-    instances: dict[object, Instance] = field(default_factory=dict)
-    functions: list[ir.Function] = field(default_factory=list)
-    taken: set[str] = field(default_factory=set)
-    variables: dict[str, Variable] = field(default_factory=dict)
-    """The module's variables that the host knows, by their names in PTX."""
-    arrays: dict[object, int] = field(default_factory=dict)
-    """The uid of each shared and local array, by its place in the source."""
-    first_array: int = 0
-    shared_bytes: dict[int, int] = field(default_factory=dict)
-    """Bytes of each shared array by uid."""
-    largest_tile: int = 1
-    """Threads of the largest `groups.tile` so far."""
-    copies: int = 0
-    """Copies of unrolled bodies made so far."""
-    held: dict[tuple[int, str], Passed] = field(default_factory=dict)
-    """What the function objects that a kernel is passed hold, by the object's id and the place in it."""
-    parts: Frame | None = None
-    """Stands for the function whose variables are those that a kernel is passed in parts."""
-    definitions: dict[Any, Any] = field(default_factory=dict)
-    """What is known of each function that was called (see `kdsl.frontend.functions`)."""
-    active: list[tuple[object, object]] = field(default_factory=list)
-    """The functions that are being checked, outermost first: the source, and what the instance depends on."""
-
-    def constant_bytes(self) -> int:
-        """What the constant memory of the module holds."""
-        own = [v.nbytes if v.type.space is Space.CONSTANT else 8 for v in self.variables.values()]
-        return self.captures.contents_size() + sum(-(-size // 16) * 16 for size in own)
-
-
-@dataclass(frozen=True, eq=False)
-class NestedFunction:
-    """A lambda, or a function defined inside of another; ``frame`` is where it was defined."""
-
-    node: ast.FunctionDef | ast.Lambda
-    frame: Frame
-
-    @property
-    def __name__(self) -> str:
-        return getattr(self.node, "name", "<lambda>")
-
-
-@dataclass(frozen=True, slots=True)
-class BoundMethod:
-    """``p.kinetic``, to be called."""
-
-    function: FunctionType
-    receiver: Runtime
-    place: ast.expr
-
-
-@dataclass(frozen=True, slots=True)
-class GroupMethod:
-    """``g.reduce`` of a group of threads, to be called."""
-
-    group: Runtime
-    type: GroupType
-    name: str
 
 
 @dataclass
@@ -346,7 +278,7 @@ class Frame:
             return self.error(node, f"`{name}` is declared at line {line}, and has no value", "give it one there")
         held = self.session.held.get((id(self.function), f"cell {name}"))
         if held is not None and name in self.function.__code__.co_freevars:
-            return self.passed(held, node)
+            return part_value(self, held, node)
         try:
             value = self.session.captures.lookup(self.function, name)
         except NameError:
@@ -389,31 +321,16 @@ class Frame:
         if isinstance(value, TypeVar | PointerType | ArrayType):
             return self.without_variables(value, node)
         if isinstance(value, Intrinsic) and value.register:
-            from kdsl.frontend.overloads import (
-                signatures,
-            )  # they need the frame's neighbours, and only registers come here
+            # They need the frame's neighbours, and only registers come here.
+            from kdsl.frontend.overloads import signatures
 
             (signature,) = signatures(value)
             result = signature.result
             assert isinstance(result, ScalarType)
             return Runtime(ir.IntrinsicCall(value, (), (), None, result, self.span(node)))
         if isinstance(value, Variable):
-            return self.variable(value, node)
+            return module_variable(self, value, node)
         return host_value(value, self.span(node))
-
-    def variable(self, variable: Variable, node: ast.expr) -> Value:
-        """A variable of the module; its name in PTX is its own, or the one by which it is read first."""
-        known = self.session.variables
-        read_as = node.attr if isinstance(node, ast.Attribute) else self.text(node)
-        name = next((n for n, v in known.items() if v is variable), variable.name or mangle(read_as))
-        if (name not in known and name in self.session.taken) or known.get(name, variable) is not variable:
-            message = f"two things of this module would be called `{name}` in PTX"
-            return self.error(node, message, f'name one: {read_as} = device.array(..., name="other")')
-        known[name] = variable
-        if variable.type.space is Space.CONSTANT and self.session.constant_bytes() > CONSTANT_BYTES:
-            message = f"constant memory has {CONSTANT_BYTES} bytes, and with this array {self.session.constant_bytes()}"
-            return self.error(node, f"{message} are needed", "make it a device.array")
-        return Runtime(ir.ModuleVariable(name, variable, variable.type, self.span(node)))
 
     def without_variables(self, template: Any, node: ast.expr) -> Value:
         """A type in which TypeVars may stand, with what they stand for here."""
@@ -429,27 +346,6 @@ class Frame:
         hint = f"annotate a parameter with it, as in x: {name} or a: Ptr[{name}]"
         return self.error(node, f"no parameter of `{self.name}` says what the TypeVar `{name}` stands for", hint)
 
-    def passed(self, value: Passed, node: ast.expr) -> Value:
-        """What a kernel is passed in parts, in whichever function it is read."""
-        type = value.type
-        if isinstance(type, ConstexprType):
-            return Static(type.value)
-        if isinstance(type, TupleType):
-            parts = (self.passed(Passed(part_name(value.name, type, i), t), node) for i, t in enumerate(type.elements))
-            return Tuple(tuple(parts), type.python)
-        assert self.session.parts is not None
-        return self.read_captured(self.session.parts, value.name, node)
-
-    def pass_on(self, value: Passed) -> None:
-        """Make a parameter of each part of what a kernel is passed."""
-        parts, type = self.session.parts, value.type
-        assert parts is not None
-        if isinstance(type, TupleType):
-            for i, element in enumerate(type.elements):
-                self.pass_on(Passed(part_name(value.name, type, i), element))
-        elif not isinstance(type, ConstexprType) and (id(parts), value.name) not in self.captured:
-            self.captured[id(parts), value.name] = (parts, self.local(value.name, type))
-
     def respanned(self, value: Value, node: ast.expr) -> Value:
         """A constant, at the place where it is read."""
         match value:
@@ -458,7 +354,7 @@ class Frame:
             case Tuple(elements):
                 return Tuple(tuple(self.respanned(e, node) for e in elements), value.python)
             case Passed():
-                return self.passed(value, node)
+                return part_value(self, value, node)
             case _:
                 return value
 
@@ -473,22 +369,6 @@ class Frame:
             yield self.pending
         finally:
             self.pending = outer
-
-
-def part_name(name: str, type: TupleType, index: int) -> str:
-    """What a part of a tuple parameter is called."""
-    return f"{name}[{index}]" if type.python is None else f"{name}.{type.python._fields[index]}"  # type: ignore[attr-defined]
-
-
-def is_repeatable(expr: ir.Expr) -> bool:
-    """Whether an expression may be written twice: a constant, a variable, or a part of one."""
-    match expr:
-        case ir.Const() | ir.Read():
-            return True
-        case ir.TupleElement(value) | ir.Swizzle(value) | ir.FieldValue(value):
-            return is_repeatable(value)
-        case _:
-            return False
 
 
 def unknown(type: Lattice, name: str, frame: Frame, node: ast.expr) -> Value:

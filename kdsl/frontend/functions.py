@@ -8,14 +8,16 @@ from dataclasses import dataclass, field, replace
 from types import FunctionType, MappingProxyType
 
 from kdsl.frontend.callables import held_by
+from kdsl.frontend.callees import NestedFunction
 from kdsl.frontend.definitions import Arguments, Callee, Definition, arguments, definition
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.escapes import check_returned
-from kdsl.frontend.frame import ALL, Frame, NestedFunction, unknown
+from kdsl.frontend.frame import ALL, Frame, unknown
 from kdsl.frontend.infer import infer
 from kdsl.frontend.meet import check_group, converted
 from kdsl.frontend.mutating import returning_self
 from kdsl.frontend.names import RETURN, mangle, scope_of, unique
+from kdsl.frontend.parts import pass_on
 from kdsl.frontend.statements import block
 from kdsl.frontend.values import (
     POISON,
@@ -264,7 +266,7 @@ def build(instance: Instance, kernel_name: str | None = None) -> ir.Function:
     if kernel_name is None and frame.outer is None and session.held:
         # Before the body, which may call the function itself.
         for passed in held_by(session, frame.function):
-            frame.pass_on(passed)
+            pass_on(frame, passed)
         instance.captured = tuple((owner, name) for (_, name), (owner, _) in frame.captured.items())
     name = kernel_name or unique(mangle(frame.name.strip("<>")), session.taken)
     session.taken.add(name)

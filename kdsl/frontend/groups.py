@@ -6,7 +6,8 @@ import ast
 from typing import Any
 
 from kdsl.frontend.arguments import match_arguments
-from kdsl.frontend.frame import Frame, GroupMethod
+from kdsl.frontend.callees import GroupMethod
+from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, constant_int
 from kdsl.groups import block, cluster, lanes, whole_grid
 from kdsl.ir import nodes as ir

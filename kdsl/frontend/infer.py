@@ -14,7 +14,8 @@ from kdsl.frontend.annotations import local_annotation
 from kdsl.frontend.array_elements import parts_of
 from kdsl.frontend.assign import augmented
 from kdsl.frontend.bindings import Binding, How
-from kdsl.frontend.frame import Frame, NestedFunction
+from kdsl.frontend.callees import NestedFunction
+from kdsl.frontend.frame import Frame
 from kdsl.frontend.logic import test
 from kdsl.frontend.loops import bind_copy, iterated, range_type
 from kdsl.frontend.meet import converted

@@ -10,7 +10,8 @@ from functools import lru_cache
 from types import FunctionType
 
 from kdsl.frontend import struct_methods
-from kdsl.frontend.frame import BoundMethod, Frame
+from kdsl.frontend.callees import BoundMethod
+from kdsl.frontend.frame import Frame
 from kdsl.frontend.memory import written_address
 from kdsl.frontend.names import scope_of, stored_names
 from kdsl.frontend.places import InMemory, OfVariable, Place, changeable, origin, with_part

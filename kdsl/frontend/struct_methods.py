@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from types import FunctionType
 
 from kdsl.frontend import complex_numbers, structs
+from kdsl.frontend.callees import BoundMethod
 from kdsl.frontend.effects import has_effects
-from kdsl.frontend.frame import BoundMethod, Frame
+from kdsl.frontend.frame import Frame
 from kdsl.frontend.meet import named, owner_text
 from kdsl.frontend.structs import struct_type
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, is_bool, type_of

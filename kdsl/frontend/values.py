@@ -109,7 +109,7 @@ class Tuple:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What a kernel is passed in parts, or what a function holds that it is passed. `Frame.passed` reads it."""
+    """What a kernel is passed in parts, or what a function holds that it is passed. `parts.part_value` reads it."""
 
     name: str
     type: Type
