@@ -1,11 +1,22 @@
 """From a Python function to the typed tree.
 
-`check` is the entry. It makes a `frame` (one function while it is checked) of the function's `names`; `infer` finds
-the type of every variable; then `statements` (with `assign` and `loops`) and `expressions` (with `operators`, `logic`,
-`memory`, `vectors`, `vector_operators` and `calls`) build the tree. The same expressions are evaluated in both passes:
-mistakes are reported in the second. What a value can be meanwhile is in `values`, which types meet as which in
-`convert` and `meet`, literals in `weak`. Calls go to `constructs` (an index by object), `intrinsics`, `casts` or
-`functions`.
+`check` is the entry. It makes a `frame` (one function while it is checked, in the `session` that all share) of the
+function's `names`; `infer` finds the type of every variable; then `statements` and `expressions` build the tree. The
+same expressions are evaluated in both passes: mistakes are reported (`reporting`) in the second. What a value can be
+meanwhile is in `values`, which types meet as which in `convert` and `meet`, literals in `weak`. In this order:
+
+names           names with bindings, target_paths, branches; captures and host_structs: what the host gives; mangling
+annotations     as types; generics: what TypeVars stand for; parts: tuples and functions that a kernel is passed
+statements      assign with unpacking, places, swizzles, mutating; loops with array_loops; match; assert_messages
+expressions     operators with vector_operators, struct_methods, pointers; logic; casts; choosing; effects
+calls           constructs (an index by object), intrinsics with overloads and arguments, builtin, tuples,
+                comprehensions, functions with definitions, callables and callees, written; shuffles, vector_functions
+memory          memory and memory_index, arrays, lists with escapes, views, reshape, copies, array_elements,
+                module_variables; access and what uses it: atomics, caching, addresses, alignment
+types           vectors, structs, complex_numbers, named (tuples)
+threads         barriers, clusters; groups with collectives, combining, scratch and workspace
+text            printing with composites; inline PTX: inline, ptx_template, ptx_operands, ptx_instructions
+mistakes        syntax, untyped (without types); hints and instead: what to write
 """
 
 from kdsl.frontend.annotations import kernel_parameters
