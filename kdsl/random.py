@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import math
 
-from kdsl.lang.bits import mul_wide
-from kdsl.lang.math import sincospi
+from kdsl.lang.math import mul_hi, sincospi
 from kdsl.lang.static import static_range
 from kdsl.lang.types import f32, u32
 
 _MULTIPLIER_0, _MULTIPLIER_1 = 0xD251_1F53, 0xCD9E_8D57
 # The golden ratio and the square root of 3, less 1 each, times 2**32.
 _WEYL_0, _WEYL_1 = 0x9E37_79B9, 0xBB67_AE85
-# Said, where a cast keeps the low bits: a debug build takes it for a mistake otherwise.
-_LOW = 0xFFFF_FFFF
 
 
 def philox4x32(counter: tuple[u32, u32, u32, u32], key: tuple[u32, u32]) -> tuple[u32, u32, u32, u32]:
@@ -25,9 +22,9 @@ def philox4x32(counter: tuple[u32, u32, u32, u32], key: tuple[u32, u32]) -> tupl
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in static_range(10):
-        first, second = mul_wide(c0, _MULTIPLIER_0), mul_wide(c2, _MULTIPLIER_1)
-        upper, lower = u32(second >> 32) ^ c1 ^ k0, u32(first >> 32) ^ c3 ^ k1
-        c0, c1, c2, c3 = upper, u32(second & _LOW), lower, u32(first & _LOW)
+        # Why in halves? Of a 64-bit product LLVM makes more than its two words; ptxas joins the halves again.
+        upper, lower = mul_hi(c2, _MULTIPLIER_1) ^ c1 ^ k0, mul_hi(c0, _MULTIPLIER_0) ^ c3 ^ k1
+        c0, c1, c2, c3 = upper, c2 * _MULTIPLIER_1, lower, c0 * _MULTIPLIER_0
         k0 += _WEYL_0
         k1 += _WEYL_1
     return c0, c1, c2, c3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from kdsl.codegen.reductions import reduce_unused
+from kdsl.codegen.wide_products import join_products
 
 _UNSUFFIXED = re.compile(
     r"^(\t(?:@!?%p\d+ )?(?:add|sub|mul))((?:\.ftz)?\.(?:f32(?:x2)?|f64|b?f16(?:x2)?)\b)", re.MULTILINE
@@ -26,7 +27,7 @@ def settle(ptx: str) -> str:
     # The empty section comes with `.loc` directives; no debugging information is in it.
     ptx = ptx.replace("\t.section\t.debug_macinfo\t{\t}\n", "")
     # Under fastmath LLVM prints setp.ftz.bf16, which PTX does not have: a bf16 denormal compares as it is.
-    return reduce_unused(store_bits(round_explicitly(_FLUSHED_BF16.sub(r"\1", ptx))))
+    return join_products(reduce_unused(store_bits(round_explicitly(_FLUSHED_BF16.sub(r"\1", ptx)))))
 
 
 def round_explicitly(ptx: str) -> str:
