@@ -86,7 +86,7 @@ def test_words_are_those_of_the_algorithm(device: str) -> None:
 def test_a_round_takes_two_multiplications() -> None:
     ptx = words.compile(target="sm_90").ptx
     assert ptx.count("mul.hi.u32") == 20  # each beside its mul.lo: one IMAD.WIDE, tests/codegen/test_wide_products.py
-    assert "bra" not in ptx.split("mul.wide.u32", 1)[1]
+    assert "bra" not in ptx.split("mul.hi.u32", 1)[1]
 
 
 def test_a_debug_build_finds_no_cast_that_loses_a_value() -> None:

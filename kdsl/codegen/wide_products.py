@@ -41,7 +41,7 @@ def _joined(function: str) -> str:
         if half is None:
             made.append(line)
             continue
-        first, second = half.group(3, 4)
+        first, second = str(half[3]), str(half[4])
         operands = (constants.get(first, first), constants.get(second, second))
         if half[1] == "hi":
             upper[operands] = line
