@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kdsl
-from kdsl import CompileError, Ptr, f32, i32, kernel, thread_idx
+from kdsl import CompileError, Ptr, f32, i32, kernel, struct, thread_idx
 from kdsl.devices import Devices
 from kdsl.files import kernels_of, load_file
 
@@ -139,6 +139,90 @@ def test_rebinding_what_a_helper_captures_recompiles(monkeypatch: pytest.MonkeyP
 
 def helper() -> float:
     return SCALE
+
+
+class Settings:
+    """An object of the host: a kernel may read all that its class gives it."""
+
+    inherited = 300
+
+    def __init__(self) -> None:
+        self.own = 300
+
+    @property
+    def computed(self) -> int:
+        return self.own + 1
+
+
+@pytest.mark.parametrize("change", ["class", "hidden", "own", "property"])
+def test_changing_what_an_object_gives_recompiles(change: str) -> None:
+    class Derived(Settings):
+        pass
+
+    settings = Derived()
+
+    @kernel
+    def k(x: Ptr[i32]) -> None:
+        x[0] = settings.inherited
+        x[1] = settings.computed
+        x[2] = Derived.inherited
+
+    x = np.zeros(3, np.int32)
+    k[1, 1](x)
+    assert x.tolist() == [300, 301, 300]
+    match change:
+        case "class":
+            Derived.inherited = 400
+        case "hidden":
+            settings.inherited = 500
+        case "own":
+            settings.own = 600
+        case "property":
+            Derived.computed = property(lambda self: 700)  # type: ignore[assignment, method-assign]
+    k[1, 1](x)
+    assert x.tolist() == [settings.inherited, settings.computed, Derived.inherited]
+
+
+def test_changing_a_function_recompiles() -> None:
+    """As reloading its module in a notebook does, and a struct's methods, too."""
+
+    def add(x: int, y: int = 1) -> int:
+        return x + y
+
+    def double(x: int, y: int = 1) -> int:
+        return x * 2 + y
+
+    @struct
+    class Number:
+        value: i32
+
+        def __add__(self, other: Number) -> int:
+            return self.value + other.value
+
+        @staticmethod
+        def one() -> int:
+            return 1
+
+    @kernel
+    def k(x: Ptr[i32]) -> None:
+        x[0] = add(10)
+        x[1] = Number(3) + Number(4)
+        x[2] = Number.one()
+
+    def launched() -> list[int]:
+        x = np.zeros(3, np.int32)
+        k[1, 1](x)
+        result: list[int] = x.tolist()
+        return result
+
+    assert launched() == [11, 7, 1]
+    add.__defaults__ = (5,)
+    assert launched() == [15, 7, 1]
+    add.__code__ = double.__code__
+    assert launched() == [25, 7, 1]
+    Number.one = staticmethod(add)  # type: ignore[method-assign, assignment]
+    with pytest.raises(CompileError, match=r"add\(\) needs `x`"):
+        launched()
 
 
 def test_unannotated_kernel_specialises(device: str) -> None:

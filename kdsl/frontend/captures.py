@@ -6,7 +6,7 @@ import builtins
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import CellType, FunctionType, ModuleType
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -47,15 +47,46 @@ class Contents:
         return self.data if self.array.tobytes() == self.data else None
 
 
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What ``owner.name`` was, seen as a namespace: the class's attribute, or what a property computes."""
+
+    owner: Any
+    value: Any
+
+    def get(self, name: str) -> Any:
+        try:
+            found = getattr(self.owner, name)
+        except AttributeError:
+            return self
+        return self.value if _is_same(found, self.value) else self
+
+
+def _is_same(found: Any, known: Any) -> bool:
+    """Whether these are one object, or the same numbers, which a property makes anew: 0.0 is not -0.0, NaN is NaN."""
+    if found is known:
+        return True
+    if type(found) is not type(known):
+        return False
+    if isinstance(known, tuple):
+        return len(found) == len(known) and all(map(_is_same, found, known))
+    if isinstance(known, MethodType):
+        return bool(found == known)
+    return isinstance(known, bool | int | float | str | np.generic) and repr(found) == repr(known)
+
+
 OWN = ("kdsl.groups.", "kdsl.random")
 """Modules with functions of the language that are written in it."""
+
+
+Namespace = Mapping[str, Any] | Cell | Contents | Attributes | Fields
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
     """What a compiled kernel depends on: it is current while ``namespace.get(name) is value``."""
 
-    namespace: Mapping[str, Any] | Cell | Contents | Fields
+    namespace: Namespace
     name: str
     value: Any
 
@@ -95,14 +126,26 @@ class Captures:
     def attribute(self, owner: Any, name: str) -> Any:
         """``owner.name`` of a module, a class or a plain object; AttributeError if there is none."""
         value = getattr(owner, name)
-        for place in owner.__mro__ if isinstance(owner, type) else (owner,):
-            namespace = getattr(place, "__dict__", {})
-            if name in namespace:
-                # The language's own objects do not change, and `block_idx.x` would cost every launch a look.
-                if namespace[name] is value and not type(owner).__module__.startswith("kdsl."):
-                    self._remember(id(place), namespace, name, value)
-                break
-        return value
+        # The language's own objects do not change, and `block_idx.x` would cost every launch a look.
+        if type(owner).__module__.startswith("kdsl.") or isinstance(owner, enum.EnumMeta):
+            return value
+        namespace = getattr(owner, "__dict__", {})
+        if name in namespace and namespace[name] is value:
+            return self._remember(id(owner), namespace, name, value)
+        return self._remember(id(owner), Attributes(owner, value), name, value)
+
+    def member(self, owner: type, name: str) -> Any:
+        """What a class itself has under a name; None if it has nothing."""
+        return self._remember(id(owner), vars(owner), name, vars(owner).get(name))
+
+    def function(self, function: FunctionType) -> None:
+        """Note a function that is called: reloading a module, a notebook may put other code into the same object."""
+        if not (function.__module__ or "").startswith(OWN):
+            self._remember(id(function), Attributes(function, function.__code__), "__code__", function.__code__)
+        for name in ("__defaults__", "__kwdefaults__"):
+            value = getattr(function, name)
+            if value:
+                self._remember(id(function), Attributes(function, value), name, value)
 
     def contents(self, array: np.ndarray[Any, Any]) -> bytes:
         """What an array of the host holds; launches notice when it holds something else."""
@@ -127,7 +170,7 @@ class Captures:
             held = leaves(struct_type_of(value), value)
             self._found.setdefault((id(value), "fields"), Captured(Fields(value, held), "fields", held))
 
-    def _remember(self, owner: int, namespace: Mapping[str, Any] | Cell | Contents, name: str, value: Any) -> Any:
+    def _remember(self, owner: int, namespace: Namespace, name: str, value: Any) -> Any:
         self.watch(value)
         self._found.setdefault((owner, name), Captured(namespace, name, value))
         return value

@@ -96,6 +96,7 @@ def definition(frame: Frame, callee: Callee, node: ast.Call) -> Definition | Non
         constants = {name: type for name, type in types.items() if isinstance(type, ConstexprType)}
         types = {name: type for name, type in types.items() if name not in constants}
         made, ok = Definition(file, scope, callee, callee.__name__, None, types, {}, constants), True
+        frame.session.captures.function(callee)
     ok = _defaults(frame, callee, made, node) and ok
     if not ok or not _callable(frame, made, node):
         return None

@@ -137,7 +137,7 @@ def elements(frame: Frame, value: Value, node: ast.expr) -> tuple[Value, ...] | 
 def _tuple_element(frame: Frame, base: Value, node: ast.Subscript) -> Value:
     types = base.elements if isinstance(base, Tuple) else base.type.elements  # type: ignore[union-attr]
     if isinstance(node.slice, ast.Slice):
-        return frame.error(node.slice, "a kernel has no slices", "take each element: t[0], t[1]")
+        return frame.error(node.slice, "a tuple has no slices in a kernel", "take each element: t[0], t[1]")
     index = constant_int(frame.value(node.slice))
     if index is None:
         return frame.error(

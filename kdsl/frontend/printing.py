@@ -24,6 +24,7 @@ SPECIFICATION = re.compile(
 )
 # Of the text that !r and !s make.
 TEXT = re.compile(r"[<>]?[1-9]\d{0,3}")
+TOO_WIDE = re.compile(r"[1-9]\d{4}")
 FLOAT_TYPES = ("f", "F", "e", "E", "g", "G")
 
 
@@ -98,7 +99,11 @@ def specification(frame: Frame, part: ast.FormattedValue) -> str | None:
     if part.format_spec is None:
         return ""
     hint = "the width or precision is a number, or a name that is bound once to one"
-    return constant_text(frame, part.format_spec, "a format specification is constant in a kernel", hint)
+    text = constant_text(frame, part.format_spec, "a format specification is constant in a kernel", hint)
+    if text is not None and TOO_WIDE.search(text):
+        frame.error(part.value, f"`{text}` makes a text of more than 9999 characters")
+        return None
+    return text
 
 
 def _print_text(

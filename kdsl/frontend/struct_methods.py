@@ -104,7 +104,7 @@ def method_of(frame: Frame, value: Value, name: str) -> FunctionType | None:
     type = struct_type(value)
     if type is None or type.python is None:
         return None
-    found = vars(type.python).get(name)
+    found = frame.session.captures.member(type.python, name)
     # What has no owner is not the user's: the host's own __eq__ and __repr__.
     return found if isinstance(found, FunctionType) and hasattr(found, OWNER) else None
 
@@ -238,7 +238,7 @@ def as_test(frame: Frame, value: Value, node: ast.expr) -> Value:
 def item(frame: Frame, value: Runtime, node: ast.Subscript) -> Value:
     """``p[i]``: the struct's ``__getitem__``."""
     if isinstance(node.slice, ast.Slice):
-        return frame.error(node.slice, "a kernel has no slices", "take each element: p[0], p[1]")
+        return frame.error(node.slice, "a struct has no slices", "take each element: p[0], p[1]")
     given = (frame.value(node.slice), node.slice)
     return special(frame, "__getitem__", value, [given], node, node.value, "elements")
 

@@ -178,7 +178,7 @@ def element(frame: Frame, value: Runtime, type: VectorType, node: ast.Subscript)
 def _index(frame: Frame, type: VectorType, node: ast.Subscript) -> int | None:
     place = node.slice
     if isinstance(place, ast.Slice):
-        frame.error(place, "a kernel has no slices", f"name the components: {frame.text(node.value)}.xy")
+        frame.error(place, "a vector has no slices", f"name the components: {frame.text(node.value)}.xy")
         return None
     value = frame.value(place)
     if isinstance(value, Poison):

@@ -108,6 +108,7 @@ def test_what_a_launch_refuses():
         ((f, [1], 1), r"argument `b` takes Array\[T, 2\], got list; pass an array"),
         ((f, f, 1, 2.5), r"argument `n` makes N f32, and N may be any integer"),
         ((f, f, "x"), "argument `x` is str 'x', which gives no type"),
+        ((f, f, int), "argument `x` is type, which gives no type"),
         ((f, f, abs), "argument `x` is builtin_function_or_method, which gives no type"),
         ((f, f, np.float64(1)), r"argument `x` makes T f64, and `a` makes it f32; pass np.float32\(x\)"),
         ((f.astype("S4"), f, 1), "which kernels do not have"),

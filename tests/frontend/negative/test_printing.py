@@ -83,6 +83,8 @@ def test_formats_of_ints():
     @kernel
     def k(n: i32):
         print(f"{n:b}")  # error: vprintf has no format `b` for i32
+        print(f"{3:>1000000000000}")  # error: `>1000000000000` makes a text of more than 9999 characters
+        assert n > 0, f"{n:1000000000000d}"  # error: `1000000000000d` makes a text of more than 9999 characters
         print(f"{n:c}")  # error: vprintf has no format `c` for i32
         print(f"{n:n}")  # error: vprintf has no format `n` for i32
         print(f"{n:_}")  # error: vprintf has no format `_` for i32
@@ -218,7 +220,7 @@ def test_texts_that_the_device_cannot_hold():
     def k(n: i32):
         print("a\0b", n)  # error: a text holds no NUL and no lone surrogate # hint: leave it out
         print(f"\ud800 {n}")  # error: a text holds no NUL and no lone surrogate
-        print(f"{n:10000d}")  # error: vprintf has no format `10000d` for i32
+        print(f"{n:10000d}")  # error: `10000d` makes a text of more than 9999 characters
         assert n > 0, "\0"  # error: a text holds no NUL and no lone surrogate
 
     check_errors(k)

@@ -65,7 +65,7 @@ def test_tuple_elements():
         q[1] += 1  # error: the elements of a tuple cannot be assigned
         x[0] = q[n]  # error: a tuple is indexed with a constant # hint: local.array(n, dtype) is indexed at run time
         x[0] = q[0.5]  # error: a tuple is indexed with a constant
-        x[0] = q[0:1]  # error: a kernel has no slices # hint: take each element: t[0], t[1]
+        x[0] = q[0:1]  # error: a tuple has no slices in a kernel # hint: take each element: t[0], t[1]
         x[0] = q[-3]  # error: index -3 is out of range: the tuple has 2 elements
         x[0] = q.count(1)  # error: `q` is tuple[tuple[i32, i32], i32], which has no attribute `count`
 

@@ -89,7 +89,7 @@ def test_components():
         r4 = v[4]  # error: index 4 is out of range: f32x4 has 4 components
         r5 = v[-1]  # error: index -1 is out of range: f32x4 has 4 components
         r6 = v[n]  # error: a vector is indexed with a constant # hint: a local.array(4, f32) is indexed at run time
-        r7 = v[0:2]  # error: a kernel has no slices # hint: name the components: v.xy
+        r7 = v[0:2]  # error: a vector has no slices # hint: name the components: v.xy
         v.xyx = v.xyz  # error: `v.xyx` names the component `x` twice # hint: name each once
         v.xy = v  # error: this is f32x4, but `v.xy` takes f32x2
         v.zw = 1.0  # error: this is f32, but `v.zw` takes f32x2 # hint: convert it: f32x2(1.0)
