@@ -282,8 +282,10 @@ def build(instance: Instance, kernel_name: str | None = None) -> ir.Function:
     others = (local for _, local in frame.captured.values() if local not in parameters)
     all_parameters = (*parameters, *others)
     whole = (*entry, *body)
+    place = frame.at or frame.file.def_line(frame.scope.node)
     if frame.changes_self:
-        whole, result = returning_self(whole, frame.locals[frame.scope.parameters[0].arg], result)
+        own = frame.locals[frame.scope.parameters[0].arg]
+        whole, result = returning_self(whole, own, result, place)
     functions = {f.name: f for f in session.functions}
     instance.built = ir.Function(
         name,
@@ -291,7 +293,7 @@ def build(instance: Instance, kernel_name: str | None = None) -> ir.Function:
         tuple(all_parameters),
         result,
         whole,
-        frame.at or frame.file.def_line(frame.scope.node),
+        place,
         # A sum that is fused with a product in some threads would differ between them.
         replace(session.options, fmad=False) if frame.at is not None else session.options,
         kernel_name is not None,

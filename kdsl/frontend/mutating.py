@@ -19,7 +19,7 @@ from kdsl.frontend.values import POISON, Runtime, Static, Value
 from kdsl.ir import nodes as ir
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import VOID, PointerType, TupleType, Type, VectorType
-from kdsl.source import CompileError, find_function
+from kdsl.source import CompileError, Span, find_function
 
 
 @lru_cache(maxsize=512)
@@ -68,12 +68,15 @@ def _type_of(node: ast.expr, own: str, type: StructType) -> Type | None:
     return None
 
 
-def returning_self(body: tuple[ir.Stmt, ...], own: ir.Local, result: Type) -> tuple[tuple[ir.Stmt, ...], Type]:
+def returning_self(
+    body: tuple[ir.Stmt, ...], own: ir.Local, result: Type, place: Span
+) -> tuple[tuple[ir.Stmt, ...], Type]:
     """A method's body, and the type of what it returns now: its object, behind its result if it has one."""
     made = own.type if result == VOID else TupleType((result, own.type))
     changed = _changed(body, own, made)
     if result == VOID:
-        span = body[-1].span
+        # A body is empty where the only branch that changes something is dropped.
+        span = body[-1].span if body else place
         changed = (*changed, ir.Return(ir.Read(own, own.type, span), span))
     return changed, made
 
