@@ -190,3 +190,32 @@ def test_on_the_host_it_is_the_same() -> None:
     b = Body((1, 2, 3, 4), Vec(1, 2))
     b.velocity.grow(3)
     assert b.velocity == Vec(3, 6) and b.velocity.take() == 3 and b.velocity.x == 0
+
+
+COUNTS = False
+
+
+@struct
+class Counted:
+    value: i32
+    reads: i32 = 0
+
+    def read(self) -> i32:
+        self.note()
+        return self.value
+
+    def note(self):
+        if COUNTS:
+            self.reads += 1
+
+
+def test_a_change_that_is_dropped_leaves_an_empty_body(device):
+    @kernel
+    def k(out: Ptr[i32]):
+        c = Counted(3)
+        out[0] = c.read()
+        out[1] = c.reads
+
+    out = np.zeros(2, np.int32)
+    k[1, 1](out)
+    assert out.tolist() == [3, 0]
