@@ -20,6 +20,7 @@ from kdsl.lang.types import TupleType, Type
 from kdsl.parameters import by_name, defaults_of, filling, from_signature, types_of
 from kdsl.runtime.calls import Call, call_of, guards_of
 from kdsl.runtime.errors import ArgumentError, ExtentError, LaunchConfigError
+from kdsl.runtime.known import KnownLaunch, KnownLaunches
 from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_configured
 from kdsl.runtime.variables import attach
 from kdsl.source import CompileError
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 MOST_HOT = 256
 """Grids that a kernel keeps launches ready for."""
+ASKED_OFTEN = 64
+"""Launches unlike the one that comes first, after which another comes first."""
 DEVICES = Devices()
 
 
@@ -91,12 +94,13 @@ class Specialization:
 class ConfiguredKernel(Generic[P]):
     """A kernel with its launch configuration, ``k[grid, block]``: call it with the kernel's arguments."""
 
-    __slots__ = ("_run", "config", "kernel")
+    __slots__ = ("_known", "_run", "config", "kernel")
 
     def __init__(self, kernel: Kernel[P], config: LaunchConfig) -> None:
         self.kernel = kernel
         self.config = config
         self._run: Callable[..., None] = self._specialize_and_run
+        self._known: KnownLaunches | None = None
 
     # Why Any and not P? A launch takes arrays and numbers where the function says Ptr and i32.
     def __call__(self, *arguments: Any, **keywords: Any) -> None:
@@ -140,7 +144,21 @@ class ConfiguredKernel(Generic[P]):
             return
         guards = guards_of(found.launcher.prefix, kernel.parameters, found.types, given)
         if guards.can_hold:
-            self._keep(found.launcher.bind(self.config, otherwise=self._specialize_and_run, guards=guards))
+            self._known = self._known or KnownLaunches(kernel.parameters)
+            again = found.launcher.bind(self.config, otherwise=self._specialize_and_run, guards=guards)
+            first = found.launcher.bind(self.config, otherwise=self._run_known, guards=guards)
+            self._known.keep(values, KnownLaunch(again, first))
+            self._keep(first)
+
+    def _run_known(self, *arguments: Any, **keywords: Any) -> None:
+        """A launch unlike the one that `_keep` was told of: perhaps like an earlier one."""
+        known = self._known.find(arguments) if self._known is not None and not keywords else None
+        if known is None or self._known is None:
+            self._specialize_and_run(*arguments, **keywords)
+            return
+        if self._known.asked % ASKED_OFTEN == 0:
+            self._keep(known.first)
+        known.run(*arguments)
 
     def _run_wide(self, *arguments: Any, **keywords: Any) -> None:
         """For arrays whose offsets do not fit 32 bits."""

@@ -15,9 +15,11 @@ from kdsl import (
     f16x4,
     f32,
     f32x2,
+    f32x3,
     f32x4,
     f64,
     f64x2,
+    f64x3,
     fma,
     grid,
     i8,
@@ -27,6 +29,7 @@ from kdsl import (
     i16x4,
     i32,
     i32x2,
+    i32x3,
     i32x4,
     i64,
     i64x2,
@@ -38,12 +41,14 @@ from kdsl import (
     sync_threads,
     thread_idx,
     u8,
+    u8x3,
     u8x4,
     u16,
     u16x2,
     u16x4,
     u32,
     u32x2,
+    u32x3,
     u32x4,
     u64,
     u64x2,
@@ -126,6 +131,24 @@ VECTORS = [
 ]
 
 
+def three(V: object, dtype: object, bits: int) -> Capability:
+    values = np.arange(96).astype(dtype).reshape(32, 3)
+
+    @row("Types", str(V), "a vector without padding, as CUDA's; loaded and stored by component", out=values[:, ::-1],
+         inputs=(values,), instructions=(f"ld.global.b{bits}", f"st.global.b{bits}"), without=(r"\.v[24]\.",))  # fmt: skip
+    @kernel
+    def reverse(out: Array[V, 1], x: Array[V, 1]):
+        out[grid(1)] = x[grid(1)].zyx
+
+    return reverse
+
+
+THREES = [
+    three(*v)
+    for v in ((f32x3, np.float32, 32), (f64x3, np.float64, 64), (i32x3, np.int32, 32), (u32x3, np.uint32, 32), (u8x3, np.uint8, 8))
+]  # fmt: skip
+
+
 X4 = np.arange(128, dtype=np.float32).reshape(32, 4)
 
 
@@ -146,6 +169,39 @@ def components(out: Ptr[f32x4], x: Ptr[f32x4]):
     v[1] += 1
     out[i] = v
     out[i].z = 9
+
+
+@row("Types", "assignment to swizzles", "`v.zx = w`, `a[i].yw += e`: several components, each named once",
+     out=X4[:, [2, 1, 0, 3]] + np.float32([0, 1, 0, 1]), inputs=(X4,))  # fmt: skip
+@kernel
+def swizzles(out: Ptr[f32x4], x: Ptr[f32x4]):
+    i = grid(1)
+    v = x[i]
+    v.zx = v.xz
+    out[i] = v
+    out[i].yw += 1
+
+
+@row("Types", "vectors are taken apart", "`x, y, z = v`, `for c in v`, `sum(v)`, `len(v)`, `c in v`, `f(*v)`",
+     out=(X4 @ [1000, 100, 10, 1] + 2 * X4.sum(1) + 4 + 1).astype(np.float32), inputs=(X4,))  # fmt: skip
+@kernel
+def taken_apart(out: Ptr[f32], x: Ptr[f32x4]):
+    v = x[grid(1)]
+    a, *others = v
+    digits = a
+    for c in others:
+        digits = digits * 10 + c
+    for c in v:
+        digits += c
+    out[grid(1)] = digits + sum(v) + len(v) + (v.w in v)
+
+
+@row("Types", "vectors by value", "`k(v: f32x4)`: a parameter that lies as a float4; a launch gives four numbers",
+     out=X4 * np.float32([1, 2, 3, 4]) + np.float32([5, 6, 7, 0]), inputs=(X4, (1, 2, 3, 4), np.array([5, 6, 7])),
+     instructions=("ld.param.v4.b32",))  # fmt: skip
+@kernel
+def by_value(out: Ptr[f32x4], x: Ptr[f32x4], scale: f32x4, offset: f32x3):
+    out[grid(1)] = x[grid(1)] * scale + f32x4(offset, 0)
 
 
 @row("Types", "vector arithmetic", "`+ - * /`, min, max, abs on each lane; a scalar stands for all",

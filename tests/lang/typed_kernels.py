@@ -45,6 +45,7 @@ from kdsl import (
     elect_sync,
     f32,
     f32x2,
+    f32x3,
     f32x4,
     f64,
     fast,
@@ -252,6 +253,18 @@ def vectors(a: Ptr[f32x4], b: Array[f32x4, 1], pairs: Ptr[f32x2], n: i32) -> Non
         v.x += 1.0
         pairs[i] = v.xy
         b[i] = f32x4(pairs[i], 0.0, 1.0) + v
+
+
+@kernel
+def whole_vectors(points: Array[f32x3, 1], out: Ptr[f32], offset: f32x3, scale: f32x4) -> None:
+    i = grid(1)
+    if i < len(points):
+        p = points[i] + offset
+        p.xz = p.zx
+        points[i].yx = scale.xy
+        x, *others = p
+        out[i] = x + sum(others) + max(*scale)
+        print(f"{p}")
 
 
 @kernel(cluster=(2, 1, 1), max_registers=64)
