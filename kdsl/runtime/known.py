@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from kdsl.lang.types import I32, ConstexprType, TupleType, Type
+from kdsl.lang.parameter_types import ConstexprType
+from kdsl.lang.types import I32, TupleType, Type
 from kdsl.runtime.memory import DeviceArray
 
 MOST_KNOWN = 64
