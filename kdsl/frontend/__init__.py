@@ -8,7 +8,7 @@ meanwhile is in `values`, which types meet as which in `convert` and `meet`, lit
 names           names with bindings, target_paths, branches; captures and host_structs: what the host gives; mangling
 annotations     as types; generics: what TypeVars stand for; parts: tuples and functions that a kernel is passed
 statements      assign with unpacking, places, swizzles, mutating; loops with array_loops; match; assert_messages
-expressions     operators with vector_operators, struct_methods, pointers; logic; casts; choosing; effects
+expressions     operators (of operands) with vector_operators, struct_methods, pointers; logic; casts; choosing; effects
 calls           constructs (an index by object), intrinsics with overloads and arguments, builtin, tuples,
                 comprehensions, functions with definitions, callables and callees, written; shuffles, vector_functions
 memory          memory and memory_index, arrays, lists with escapes, views, reshape, copies, array_elements,

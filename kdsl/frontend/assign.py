@@ -15,6 +15,7 @@ from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, converted
 from kdsl.frontend.memory import address_at, elements, index_parts, written_address
 from kdsl.frontend.names import mangle
+from kdsl.frontend.operands import Operands
 from kdsl.frontend.operators import BINARY, BITWISE, binary
 from kdsl.frontend.structs import struct_type
 from kdsl.frontend.syntax import ATTRIBUTE_TARGET, MATRIX_PRODUCT
@@ -340,9 +341,10 @@ def augmented(frame: Frame, node: ast.AugAssign, current: Value, value: Value) -
     """``current op value``, narrowed back to 8 or 16 bits if only widening made it wider."""
     if isinstance(node.op, ast.MatMult):
         return frame.error(node, *MATRIX_PRODUCT)
+    op, operands = BINARY[type(node.op)], Operands(current, value, node, (node.target, node.value))
     if struct_type(current) and not complex_numbers.meets(current, value):
-        return struct_methods.in_place(frame, BINARY[type(node.op)], current, value, node, (node.target, node.value))
-    result = binary(frame, BINARY[type(node.op)], current, value, node, (node.target, node.value))
+        return struct_methods.in_place(frame, op, operands)
+    result = binary(frame, op, operands)
     own, made, other = scalar_type(current), scalar_type(result), scalar_type(value)
     if own is not None and made is not None and not frame.quiet:
         if own.is_int and isinstance(node.op, ast.Div):

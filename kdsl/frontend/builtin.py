@@ -14,6 +14,7 @@ from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import settled
 from kdsl.frontend.memory import as_int, constant_int, elements, extent
+from kdsl.frontend.operands import Operands
 from kdsl.frontend.operators import binary, is_operand, unary
 from kdsl.frontend.printing import constant_text
 from kdsl.frontend.structs import struct_type
@@ -74,7 +75,7 @@ def _extreme(frame: Frame, node: ast.Call, op: BinaryOp) -> Value:
             return frame.error(node, f"{op.value}() of an empty tuple")
     result = values[0]
     for value, place in zip(values[1:], arguments[1:], strict=True):
-        result = binary(frame, op, result, value, node, (arguments[0], place))
+        result = binary(frame, op, Operands(result, value, node, (arguments[0], place)))
     return Runtime(after(frame, before, result.expr)) if isinstance(result, Runtime) else result
 
 
@@ -104,7 +105,7 @@ def power(frame: Frame, node: ast.Call) -> Value:
     if len(arguments) == 3:
         return frame.error(arguments[2], "pow() takes no modulus in a kernel", "take % after each multiplication")
     a, b = arguments
-    return binary(frame, BinaryOp.POW, frame.value(a), frame.value(b), node, (a, b))
+    return binary(frame, BinaryOp.POW, Operands(frame.value(a), frame.value(b), node, (a, b)))
 
 
 def divmod_(frame: Frame, node: ast.Call) -> Value:
@@ -124,10 +125,10 @@ def divmod_(frame: Frame, node: ast.Call) -> Value:
         else:
             first.append(value)
             second.append(value)
-    quotient = binary(frame, BinaryOp.FLOORDIV, first[0], first[1], node, places)
+    quotient = binary(frame, BinaryOp.FLOORDIV, Operands(first[0], first[1], node, places))
     if isinstance(quotient, Poison):
         return POISON
-    remainder = binary(frame, BinaryOp.MOD, second[0], second[1], node, places)
+    remainder = binary(frame, BinaryOp.MOD, Operands(second[0], second[1], node, places))
     return POISON if isinstance(remainder, Poison) else Tuple((quotient, remainder))
 
 

@@ -14,6 +14,7 @@ from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import named, settled
 from kdsl.frontend.memory import elements, is_enum_member
+from kdsl.frontend.operands import Operands
 from kdsl.frontend.operators import compare, known_type
 from kdsl.frontend.syntax import COMPARISONS
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, StaticType, Tuple, Value, Weak, defaulted, type_of
@@ -176,7 +177,7 @@ def _equal(
         first, again = Runtime(a), Runtime(b)
     found: list[ir.Expr] = []
     for i, part in enumerate(parts):
-        one = compare(frame, ir.CompareOp.EQ, again if i else first, part, node, places)
+        one = compare(frame, ir.CompareOp.EQ, Operands(again if i else first, part, node, places))
         if not isinstance(one, Runtime):
             return None
         found.append(one.expr)

@@ -20,6 +20,7 @@ from kdsl.frontend.callees import BoundMethod
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, is_weak_value, named, owner_text
+from kdsl.frontend.operands import Operands
 from kdsl.frontend.structs import zero
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, constant_int, type_of, weak_type
 from kdsl.ir import nodes as ir
@@ -29,7 +30,6 @@ from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import COMPLEX64, COMPLEX128, F32, F64, ScalarType, TupleType, boolean
 from kdsl.source import Span
 
-Operands = tuple[ast.expr, ast.expr]
 Pair = tuple[ir.Expr, ir.Expr | None]
 """The real and the imaginary part; None for that of a real number."""
 
@@ -96,10 +96,10 @@ def meets(left: Value, right: Value) -> bool:
     return not any(isinstance(t, StructType) and not isinstance(t, ComplexType) for t in types)
 
 
-def common(frame: Frame, left: Value, right: Value, operands: Operands, what: str) -> ComplexType | None:
+def common(frame: Frame, left: Value, right: Value, places: tuple[ast.expr, ast.expr], what: str) -> ComplexType | None:
     """The type in which both meet: complex128 if either is of f64; None (reported) if one is no number."""
     component = F32
-    for value, place in zip((left, right), operands, strict=True):
+    for value, place in zip((left, right), places, strict=True):
         type = type_of(value)
         if isinstance(type, ComplexType):
             component = F64 if F64 in (component, type.component) else F32
@@ -188,30 +188,30 @@ def _operand(
     return (ir.FieldValue(first, 0, type.component, span), later[1]), later
 
 
-def binary(
-    frame: Frame, op: BinaryOp, left: Value, right: Value, node: ast.expr | ast.stmt, operands: Operands
-) -> Value:
+def binary(frame: Frame, op: BinaryOp, operands: Operands) -> Value:
     """``left op right``, one of them complex."""
+    left, right = operands.values
     if op not in (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV, BinaryOp.POW):
-        value, place = (left, operands[0]) if is_complex(left) else (right, operands[1])
+        value, place = (left, operands.places[0]) if is_complex(left) else (right, operands.places[1])
         is_call = op in (BinaryOp.MIN, BinaryOp.MAX)
         name = f"{op.value}()" if is_call else f"`{op.value}`"
         hint = ORDER if is_call else f"take a part: {owner_text(frame, place)}.real"
         return frame.error(place, f"{name} takes real numbers, and this is {named(type_of(value))}", hint)
-    type = common(frame, left, right, operands, f"`{op.value}`")
+    type = common(frame, left, right, operands.places, f"`{op.value}`")
     if type is None:
         return POISON
     if frame.quiet:
-        return Runtime(zero(type, frame.span(node)))
+        return Runtime(zero(type, frame.span(operands.node)))
     if op is BinaryOp.POW:
-        return _power(frame, left, right, type, node, operands)
+        return _power(frame, operands, type)
     if op is BinaryOp.DIV and is_complex(right):
-        return _call_two(frame, functions.divide, left, right, type, node, operands)
-    first = _operand(frame, left, type, operands[0], others=has_effects(right))
-    second = _operand(frame, right, type, operands[1], others=False)
+        return _call_two(frame, functions.divide, operands, type)
+    first = _operand(frame, left, type, operands.places[0], others=has_effects(right))
+    second = _operand(frame, right, type, operands.places[1], others=False)
     if first is None or second is None:
         return POISON
-    return Runtime(ir.StructExpr(_elements(op, first, second, type, frame.span(node)), type, frame.span(node)))
+    span = frame.span(operands.node)
+    return Runtime(ir.StructExpr(_elements(op, first, second, type, span), type, span))
 
 
 def _elements(
@@ -242,31 +242,21 @@ def _call(frame: Frame, function: Any, given: list[tuple[Value, ast.expr]], node
     return frame.session.call_function(frame, made, function, tuple(given))
 
 
-def _call_two(
-    frame: Frame,
-    function: Any,
-    left: Value,
-    right: Value,
-    type: ComplexType,
-    node: ast.expr | ast.stmt,
-    operands: Operands,
-) -> Value:
-    exprs = [as_complex(frame, v, type, p) for v, p in zip((left, right), operands, strict=True)]
-    given = [(Runtime(e), p) for e, p in zip(exprs, operands, strict=True) if e is not None]
-    return POISON if len(given) < 2 else _call(frame, function, list(given), node)
+def _call_two(frame: Frame, function: Any, operands: Operands, type: ComplexType) -> Value:
+    exprs = [as_complex(frame, v, type, p) for v, p in operands.sides]
+    given = [(Runtime(e), p) for e, p in zip(exprs, operands.places, strict=True) if e is not None]
+    return POISON if len(given) < 2 else _call(frame, function, list(given), operands.node)
 
 
-def _power(
-    frame: Frame, left: Value, right: Value, type: ComplexType, node: ast.expr | ast.stmt, operands: Operands
-) -> Value:
+def _power(frame: Frame, operands: Operands, type: ComplexType) -> Value:
     """``left ** right``: by a small constant int a chain of products."""
-    exponent = constant_int(right)
+    exponent = constant_int(operands.right)
     if exponent is None or abs(exponent) > LARGEST_EXPONENT:
-        return _call_two(frame, functions.power, left, right, type, node, operands)
-    base = as_complex(frame, left, type, operands[0])
+        return _call_two(frame, functions.power, operands, type)
+    base = as_complex(frame, operands.left, type, operands.places[0])
     if base is None:
         return POISON
-    span = frame.span(node)
+    span = frame.span(operands.node)
     first, again = frame.once(base, "base", others_between=False)
     one = ir.StructExpr((ir.Const(1.0, type.component, span), _zero(type, span)), type, span)
     if exponent == 0:
@@ -277,14 +267,14 @@ def _power(
     for bit in f"{abs(exponent):b}"[1:]:
         assert isinstance(result, Runtime)
         once, twice = frame.once(result.expr, "power")
-        result = _times(frame, Runtime(once), Runtime(twice), node, operands)
+        result = _times(frame, operands.of(Runtime(once), Runtime(twice)))
         if bit == "1":
-            result = _times(frame, result, Runtime(again), node, operands)
-    return result if exponent > 0 else _call_two(frame, functions.divide, Runtime(one), result, type, node, operands)
+            result = _times(frame, operands.of(result, Runtime(again)))
+    return result if exponent > 0 else _call_two(frame, functions.divide, operands.of(Runtime(one), result), type)
 
 
-def _times(frame: Frame, left: Value, right: Value, node: ast.expr | ast.stmt, operands: Operands) -> Value:
-    return binary(frame, BinaryOp.MUL, left, right, node, operands)
+def _times(frame: Frame, operands: Operands) -> Value:
+    return binary(frame, BinaryOp.MUL, operands)
 
 
 def unary(frame: Frame, op: UnaryOp, value: Runtime, type: ComplexType, node: ast.expr, operand: ast.expr) -> Value:
@@ -303,20 +293,21 @@ def unary(frame: Frame, op: UnaryOp, value: Runtime, type: ComplexType, node: as
     )
 
 
-def compare(frame: Frame, op: CompareOp, left: Value, right: Value, node: ast.expr, operands: Operands) -> Value:
+def compare(frame: Frame, op: CompareOp, operands: Operands) -> Value:
     """``left == right`` and ``!=``: a real number is one whose imaginary part is 0. There is no order."""
+    left, right = operands.values
     if op not in (CompareOp.EQ, CompareOp.NE):
-        place = operands[0] if is_complex(left) else operands[1]
+        place = operands.places[0] if is_complex(left) else operands.places[1]
         return frame.error(place, f"`{op.value}` of complex numbers, which have no order", ORDER)
     if isinstance(left, Weak) and isinstance(right, Weak):
-        return frame.const((left.value == right.value) is (op is CompareOp.EQ), boolean, node)
-    type = common(frame, left, right, operands, f"`{op.value}`")
+        return frame.const((left.value == right.value) is (op is CompareOp.EQ), boolean, operands.node)
+    type = common(frame, left, right, operands.places, f"`{op.value}`")
     if type is None:
         return POISON
-    a, b = (as_complex(frame, v, type, p) for v, p in zip((left, right), operands, strict=True))
+    a, b = (as_complex(frame, v, type, p) for v, p in operands.sides)
     if a is None or b is None:
         return POISON
-    span = frame.span(node)
+    span = frame.span(operands.node)
     real, imag = _parts(frame, a, type, span, others=has_effects(Runtime(b)))
     other, other_imag = _parts(frame, b, type, span)
     first = ir.Compare(CompareOp.EQ, real, other, boolean, span)

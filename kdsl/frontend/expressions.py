@@ -12,6 +12,7 @@ from kdsl.frontend.frame import Frame
 from kdsl.frontend.logic import bool_op, comparison, conditional
 from kdsl.frontend.meet import cast
 from kdsl.frontend.memory import attribute, subscript
+from kdsl.frontend.operands import Operands
 from kdsl.frontend.operators import BINARY, binary, is_operand, unary
 from kdsl.frontend.structs import struct_type
 from kdsl.frontend.syntax import CONSTANTS, LONGEST_CHAIN, MATRIX_PRODUCT, refuse, refuse_chain
@@ -89,7 +90,7 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
         if isinstance(step.op, ast.MatMult):
             left = frame.error(step, *MATRIX_PRODUCT)
             continue
-        left = binary(frame, BINARY[type(step.op)], left, right, step, (step.left, step.right))
+        left = binary(frame, BINARY[type(step.op)], Operands(left, right, step, (step.left, step.right)))
     return left
 
 

@@ -10,6 +10,7 @@ from kdsl.frontend import complex_numbers, struct_methods
 from kdsl.frontend.choosing import identity, membership
 from kdsl.frontend.frame import ALL, Frame, describe_object
 from kdsl.frontend.meet import converted, is_weak_value, meeting_type, mixed, named, scalar_as, settled
+from kdsl.frontend.operands import Operands
 from kdsl.frontend.operators import COMPARE, compare, is_operand
 from kdsl.frontend.structs import struct_type
 from kdsl.frontend.syntax import LONGEST_CHAIN, refuse_chain
@@ -201,7 +202,7 @@ def _compared(
         case ast.In() | ast.NotIn():
             return membership(frame, op, left, right, node, places)
         case _:
-            return compare(frame, COMPARE[type(op)], left, right, node, places)
+            return compare(frame, COMPARE[type(op)], Operands(left, right, node, places))
 
 
 def _kept(frame: Frame, value: Value, node: ast.expr) -> tuple[Value, Value]:

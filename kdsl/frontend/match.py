@@ -12,6 +12,7 @@ from kdsl.frontend.frame import ALL, Frame, describe_object
 from kdsl.frontend.logic import Test, test
 from kdsl.frontend.memory import elements
 from kdsl.frontend.names import captured_name
+from kdsl.frontend.operands import Operands
 from kdsl.frontend.operators import compare
 from kdsl.frontend.syntax import LONGEST_CHAIN, refuse_pattern
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Tuple, Value, describe, is_bool, type_of
@@ -173,7 +174,7 @@ def _equals(frame: Frame, value: ast.expr, subject: Value, place: ast.expr) -> i
         what = _described(frame, subject, place)
         frame.error(value, f"the subject is {what}, which is never one value", "write a tuple of patterns: case (0, 1)")
         return None
-    result = compare(frame, ir.CompareOp.EQ, subject, wanted, value, (place, value))
+    result = compare(frame, ir.CompareOp.EQ, Operands(subject, wanted, value, (place, value)))
     return result.expr if isinstance(result, Runtime) else None
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from kdsl.frontend import complex_numbers, convert, pointers, struct_methods, vector_operators, vectors, weak
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, is_weak_value, meeting_type, mixed, named, scalar_as
+from kdsl.frontend.operands import Operands
 from kdsl.frontend.structs import struct_type
 from kdsl.frontend.values import (
     POISON,
@@ -75,50 +76,46 @@ FLAGS = {BinaryOp.AND: operator.and_, BinaryOp.OR: operator.or_, BinaryOp.XOR: o
 DIVISIONS = frozenset({BinaryOp.FLOORDIV, BinaryOp.MOD})
 
 
-def binary(
-    frame: Frame,
-    op: BinaryOp,
-    left: Value,
-    right: Value,
-    node: ast.expr | ast.stmt,
-    operands: tuple[ast.expr, ast.expr],
-) -> Value:
-    """``left op right``; ``operands`` are their places."""
+def binary(frame: Frame, op: BinaryOp, operands: Operands) -> Value:
+    """``left op right``."""
+    left, right = operands.values
     if isinstance(left, Poison) or isinstance(right, Poison):
         return POISON
     if complex_numbers.meets(left, right):
-        return complex_numbers.binary(frame, op, left, right, node, operands)
+        return complex_numbers.binary(frame, op, operands)
     if struct_type(left) or struct_type(right):
-        return struct_methods.binary(frame, op, left, right, node, operands)
+        return struct_methods.binary(frame, op, operands)
     if _is_flag(left) and _is_flag(right) and op in FLAGS:
         return Static(FLAGS[op](left.object, right.object))  # type: ignore[union-attr]
     if pointers.is_pointer(left) or pointers.is_pointer(right):
-        moved = pointers.arithmetic(frame, op, left, right, node, operands)
+        moved = pointers.arithmetic(frame, op, operands)
         if moved is not None:
             return moved
     if vectors.vector_type(left) or vectors.vector_type(right):
-        return vector_operators.binary(frame, op, left, right, node, operands, binary)
+        return vector_operators.binary(frame, op, operands, binary)
     left, right = _bool_number(left, right), _bool_number(right, left)
+    operands = operands.of(left, right)
     if is_weak_value(left) and is_weak_value(right):
-        return _weak_binary(frame, op, left, right, node, operands)
-    for value, place in zip((left, right), operands, strict=True):
+        return _weak_binary(frame, op, operands)
+    for value, place in operands.sides:
         if not is_operand(frame, value, place, f"`{op.value}`"):
             return POISON
     if op in SHIFTS:
-        return _shift(frame, op, left, right, node, operands)
+        return _shift(frame, op, operands)
     if op in BITWISE and is_bool(left) and is_bool(right):
-        return _built(frame, op, left, right, boolean, node, operands)
+        return _built(frame, op, operands, boolean)
     # The smaller of two bools is an int, as all arithmetic on bools is.
     type = meeting_type(left, right, widen=op not in CHOICES or is_bool(left))
     if type is None:
-        return frame.error(_place(frame, node), *mixed(frame, left, right, *operands))
+        return frame.error(operands.whole, *mixed(frame, left, right, *operands.places))
     if op in BITWISE and type.is_float:
-        return _refuse_float(frame, op, left, right, operands)
+        return _refuse_float(frame, op, operands)
     if op is BinaryOp.DIV:
         type = convert.true_division(type)
     if op is BinaryOp.POW and type.is_int and isinstance(_number(right), int) and _number(right) < 0:  # type: ignore[operator]
-        return frame.error(operands[1], "an int has no negative power", f"write f32({frame.text(operands[0])}) ** ...")
-    return _built(frame, op, left, right, type, node, operands)
+        base, exponent = operands.places
+        return frame.error(exponent, "an int has no negative power", f"write f32({frame.text(base)}) ** ...")
+    return _built(frame, op, operands, type)
 
 
 def _is_flag(value: Value) -> bool:
@@ -133,24 +130,18 @@ def _bool_number(value: Value, other: Value) -> Value:
     return value
 
 
-def _weak_binary(
-    frame: Frame,
-    op: BinaryOp,
-    left: Value,
-    right: Value,
-    node: ast.expr | ast.stmt,
-    operands: tuple[ast.expr, ast.expr],
-) -> Value:
+def _weak_binary(frame: Frame, op: BinaryOp, operands: Operands) -> Value:
+    left, right = operands.values
     assert isinstance(left, Weak | WeakUnknown | WeakChoice)
     assert isinstance(right, Weak | WeakUnknown | WeakChoice)
     try:
         result = weak.binary(op, left, right)
     except weak.WeakError as error:
-        return frame.error(_place(frame, node), str(error))
+        return frame.error(operands.whole, str(error))
     if result is not None:
         return result
-    first = frame.literal(left, weak_type(left).default, operands[0])
-    return POISON if first is None else binary(frame, op, Runtime(first), right, node, operands)
+    first = frame.literal(left, weak_type(left).default, operands.places[0])
+    return POISON if first is None else binary(frame, op, operands.of(Runtime(first), right))
 
 
 def is_operand(frame: Frame, value: Value, node: ast.expr, what: str, *, stored: bool = False) -> bool:
@@ -197,47 +188,33 @@ def _operand_hint(value: Value, text: str, what: str) -> str | None:
     return f"index it instead: {text}[{', '.join('ijkl'[: type.ndim])}]" if isinstance(type, ArrayType) else None
 
 
-def _built(
-    frame: Frame,
-    op: BinaryOp,
-    left: Value,
-    right: Value,
-    type: ScalarType,
-    node: ast.expr | ast.stmt,
-    operands: tuple[ast.expr, ast.expr],
-) -> Value:
-    a, b = scalar_as(frame, left, type, operands[0]), scalar_as(frame, right, type, operands[1])
+def _built(frame: Frame, op: BinaryOp, operands: Operands, type: ScalarType) -> Value:
+    a, b = (scalar_as(frame, value, type, place) for value, place in operands.sides)
     if a is None or b is None:
         return POISON
-    span = frame.span(node)
+    span = frame.span(operands.node)
     is_folded = type.is_int and op in FOLDED
     if is_folded and isinstance(a, ir.Const) and isinstance(b, ir.Const) and (b.value or op not in DIVISIONS):
         return Runtime(ir.Const(convert.wrapped(FOLDED[op](int(a.value), int(b.value)), type), type, span))
     return Runtime(ir.Binary(op, a, b, type, span))
 
 
-def _shift(
-    frame: Frame,
-    op: BinaryOp,
-    left: Value,
-    right: Value,
-    node: ast.expr | ast.stmt,
-    operands: tuple[ast.expr, ast.expr],
-) -> Value:
+def _shift(frame: Frame, op: BinaryOp, operands: Operands) -> Value:
     """A shift has its left operand's type (widened, as in C); the amount may be any int."""
+    left, right = operands.values
     if _is_float(left) or _is_float(right):
-        return _refuse_float(frame, op, left, right, operands)
+        return _refuse_float(frame, op, operands)
     amount = _number(right)
     if isinstance(amount, int) and amount < 0:
-        return frame.error(operands[1], "a shift by a negative amount", "shift the other way")
+        return frame.error(operands.places[1], "a shift by a negative amount", "shift the other way")
     own = scalar_type(left)
     type = convert.widened(own) if own else weak_type(left).default  # type: ignore[arg-type]
     count = scalar_type(right)
     by = (I32 if count.kind is Kind.BOOL else count) if count else weak_type(right).default  # type: ignore[arg-type]
     assert isinstance(type, ScalarType)
     assert isinstance(by, ScalarType)
-    a, b = scalar_as(frame, left, type, operands[0]), scalar_as(frame, right, by, operands[1])
-    return POISON if a is None or b is None else Runtime(ir.Binary(op, a, b, type, frame.span(node)))
+    a, b = scalar_as(frame, left, type, operands.places[0]), scalar_as(frame, right, by, operands.places[1])
+    return POISON if a is None or b is None else Runtime(ir.Binary(op, a, b, type, frame.span(operands.node)))
 
 
 def _is_float(value: Value) -> bool:
@@ -245,19 +222,16 @@ def _is_float(value: Value) -> bool:
     return type.is_float if type is not None else weak_type(value).is_float  # type: ignore[arg-type]
 
 
-def _refuse_float(frame: Frame, op: BinaryOp, left: Value, right: Value, operands: tuple[ast.expr, ast.expr]) -> Value:
+def _refuse_float(frame: Frame, op: BinaryOp, operands: Operands) -> Value:
     """Report the operand of ``&`` or ``<<`` that is a float."""
-    value, place = (left, operands[0]) if _is_float(left) else (right, operands[1])
+    first, second = operands.sides
+    value, place = first if _is_float(operands.left) else second
     return _no_bits(frame, op.value, scalar_type(value), place)
 
 
 def _no_bits(frame: Frame, op: str, type: ScalarType | None, operand: ast.expr) -> Value:
     hint = "write an int" if type is None else f"for its bits: bitcast({frame.text(operand)}, u{type.bits})"
     return frame.error(operand, f"`{op}` takes ints or bools, and this is {type or 'a float literal'}", hint)
-
-
-def _place(frame: Frame, node: ast.expr | ast.stmt) -> ast.expr | ast.stmt:
-    return node.value if isinstance(node, ast.AugAssign) else node
 
 
 def _number(value: Value) -> int | float | complex | None:
@@ -321,29 +295,28 @@ def known_type(value: object) -> Type | None:
     return None
 
 
-def compare(
-    frame: Frame, op: CompareOp, left: Value, right: Value, node: ast.expr, operands: tuple[ast.expr, ast.expr]
-) -> Value:
+def compare(frame: Frame, op: CompareOp, operands: Operands) -> Value:
     """One comparison; the result is a bool."""
+    left, right = operands.values
     if isinstance(left, Poison) or isinstance(right, Poison):
         return POISON
     if isinstance(left, Static) and isinstance(right, Static) and op in (CompareOp.EQ, CompareOp.NE):
         first, second = known_type(left.object), known_type(right.object)
         same = left.object == right.object or (first is not None and first == second)
-        return frame.const(bool(same) is (op is CompareOp.EQ), boolean, node)
+        return frame.const(bool(same) is (op is CompareOp.EQ), boolean, operands.node)
     if complex_numbers.meets(left, right) or (
         is_weak_value(left) and is_weak_value(right) and any(map(complex_numbers.is_complex, (left, right)))
     ):
-        return complex_numbers.compare(frame, op, left, right, node, operands)
+        return complex_numbers.compare(frame, op, operands)
     if struct_type(left) or struct_type(right):
-        return struct_methods.compare(frame, op, left, right, node, operands)
+        return struct_methods.compare(frame, op, operands)
     if vectors.vector_type(left) or vectors.vector_type(right):
-        return vector_operators.compare(frame, op, left, right, node, operands, compare)
+        return vector_operators.compare(frame, op, operands, compare)
     if isinstance(left, Weak) and isinstance(right, Weak):
-        return frame.const(weak.COMPARE[op](left.value, right.value), boolean, node)
+        return frame.const(weak.COMPARE[op](left.value, right.value), boolean, operands.node)
     if pointers.is_pointer(left) and pointers.is_pointer(right):
-        return pointers.compare(frame, op, left, right, node, operands)
-    for value, place in zip((left, right), operands, strict=True):
+        return pointers.compare(frame, op, operands)
+    for value, place in operands.sides:
         if not is_operand(frame, value, place, f"`{op.value}`"):
             return POISON
     if is_bool(left) and is_bool(right) and op in (CompareOp.EQ, CompareOp.NE):
@@ -354,10 +327,10 @@ def compare(
     else:
         type = meeting_type(left, right)
     if type is None:
-        return frame.error(node, *mixed(frame, left, right, *operands))
-    x, y = scalar_as(frame, left, type, operands[0]), scalar_as(frame, right, type, operands[1])
+        return frame.error(operands.node, *mixed(frame, left, right, *operands.places))
+    x, y = (scalar_as(frame, value, type, place) for value, place in operands.sides)
     if x is None or y is None:
         return POISON
     if isinstance(x, ir.Const) and isinstance(y, ir.Const):
-        return frame.const(weak.COMPARE[op](x.value, y.value), boolean, node)
-    return Runtime(ir.Compare(op, x, y, boolean, frame.span(node)))
+        return frame.const(weak.COMPARE[op](x.value, y.value), boolean, operands.node)
+    return Runtime(ir.Compare(op, x, y, boolean, frame.span(operands.node)))

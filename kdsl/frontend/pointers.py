@@ -9,48 +9,45 @@ from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.meet import cast
 from kdsl.frontend.memory import as_int
+from kdsl.frontend.operands import Operands
 from kdsl.frontend.values import POISON, Runtime, Value
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp, CompareOp
 from kdsl.lang.types import I64, PointerType, ScalarType, TupleType, boolean
-
-Operands = tuple[ast.expr, ast.expr]
 
 
 def is_pointer(value: Value) -> bool:
     return isinstance(value, Runtime) and isinstance(value.type, PointerType)
 
 
-def arithmetic(
-    frame: Frame, op: BinaryOp, left: Value, right: Value, node: ast.expr | ast.stmt, operands: Operands
-) -> Value | None:
+def arithmetic(frame: Frame, op: BinaryOp, operands: Operands) -> Value | None:
     """``left op right``, one of them a pointer; None if no pointer has this operator."""
+    left, right = operands.values
     if op is BinaryOp.SUB and is_pointer(left) and is_pointer(right):
-        return _difference(frame, left, right, node, operands)
+        return _difference(frame, operands)
     if op is BinaryOp.ADD and is_pointer(left) and is_pointer(right):
-        return frame.error(_place(node), "two pointers have no sum", "p - q counts the elements between them")
+        return frame.error(operands.whole, "two pointers have no sum", "p - q counts the elements between them")
     if op in (BinaryOp.ADD, BinaryOp.SUB) and is_pointer(left):
-        return _moved(frame, left, right, node, operands[1], backwards=op is BinaryOp.SUB)
+        return _moved(frame, left, right, operands.node, operands.places[1], backwards=op is BinaryOp.SUB)
     if op is BinaryOp.ADD:
-        return _moved(frame, right, left, node, operands[0], is_first=True)
+        return _moved(frame, right, left, operands.node, operands.places[0], is_first=True)
     return None
 
 
-def compare(frame: Frame, op: CompareOp, left: Value, right: Value, node: ast.expr, operands: Operands) -> Value:
+def compare(frame: Frame, op: CompareOp, operands: Operands) -> Value:
     """``left op right`` of two pointers: of their addresses."""
-    pair = _alike(frame, left, right, op.value, node, operands)
-    return POISON if pair is None else Runtime(ir.Compare(op, *pair, boolean, frame.span(node)))
+    pair = _alike(frame, operands, op.value)
+    return POISON if pair is None else Runtime(ir.Compare(op, *pair, boolean, frame.span(operands.node)))
 
 
-def _difference(frame: Frame, left: Value, right: Value, node: ast.expr | ast.stmt, operands: Operands) -> Value:
-    pair = _alike(frame, left, right, "-", node, operands)
-    return POISON if pair is None else Runtime(ir.PointerDifference(*pair, I64, frame.span(node)))
+def _difference(frame: Frame, operands: Operands) -> Value:
+    pair = _alike(frame, operands, "-")
+    return POISON if pair is None else Runtime(ir.PointerDifference(*pair, I64, frame.span(operands.node)))
 
 
-def _alike(
-    frame: Frame, left: Value, right: Value, op: str, node: ast.expr | ast.stmt, operands: Operands
-) -> tuple[ir.Expr, ir.Expr] | None:
+def _alike(frame: Frame, operands: Operands, op: str) -> tuple[ir.Expr, ir.Expr] | None:
     """Both pointers; None (reported) if they point to different types or into different memory."""
+    left, right = operands.values
     assert isinstance(left, Runtime)
     assert isinstance(right, Runtime)
     a, b = left.type, right.type
@@ -60,10 +57,10 @@ def _alike(
         return left.expr, right.expr
     if a.space is not b.space:
         spaces = f"{a.space.name.lower()} and {b.space.name.lower()} memory"
-        frame.error(_place(node), f"`{op}` of pointers into {spaces}, which nothing relates")
+        frame.error(operands.whole, f"`{op}` of pointers into {spaces}, which nothing relates")
     else:
-        hint = f"bitcast({frame.text(operands[1])}, {a})"
-        frame.error(_place(node), f"`{op}` of {a} and {b}, which count different elements", hint)
+        hint = f"bitcast({frame.text(operands.places[1])}, {a})"
+        frame.error(operands.whole, f"`{op}` of {a} and {b}, which count different elements", hint)
     return None
 
 
@@ -105,7 +102,3 @@ def _negative(frame: Frame, index: ir.Expr, place: ast.expr) -> ir.Expr:
     if isinstance(index, ir.Const):
         return ir.Const(wrapped(-int(index.value), I64), I64, span)
     return ir.Unary(ir.UnaryOp.NEG, cast(index, I64, span), I64, span)
-
-
-def _place(node: ast.expr | ast.stmt) -> ast.expr | ast.stmt:
-    return node.value if isinstance(node, ast.AugAssign) else node

@@ -11,6 +11,7 @@ from kdsl.frontend.callees import BoundMethod
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.meet import named, owner_text
+from kdsl.frontend.operands import Operands
 from kdsl.frontend.structs import struct_type
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, is_bool, type_of
 from kdsl.ir import nodes as ir
@@ -109,59 +110,39 @@ def method_of(frame: Frame, value: Value, name: str) -> FunctionType | None:
     return found if isinstance(found, FunctionType) and hasattr(found, OWNER) else None
 
 
-def binary(
-    frame: Frame,
-    op: BinaryOp,
-    left: Value,
-    right: Value,
-    node: ast.expr | ast.stmt,
-    operands: tuple[ast.expr, ast.expr],
-) -> Value:
+def binary(frame: Frame, op: BinaryOp, operands: Operands) -> Value:
     """``left op right``, one of them a struct: its ``__add__``, or the right one's ``__radd__``."""
     name = BINARY.get(op)
     if name is None:
-        place = operands[0] if struct_type(left) else operands[1]
+        first, second = operands.sides
+        value, place = first if struct_type(operands.left) else second
         hint = "compare them, and choose with a conditional expression"
-        return frame.error(
-            place, f"{op.value}() takes numbers, and this is {struct_type(left) or struct_type(right)}", hint
-        )
-    return _operator(frame, f"__{name}__", f"__r{name}__", op.value, left, right, node, operands)
+        return frame.error(place, f"{op.value}() takes numbers, and this is {struct_type(value)}", hint)
+    return _operator(frame, f"__{name}__", f"__r{name}__", op.value, operands)
 
 
-def in_place(
-    frame: Frame, op: BinaryOp, left: Value, right: Value, node: ast.AugAssign, operands: tuple[ast.expr, ast.expr]
-) -> Value:
+def in_place(frame: Frame, op: BinaryOp, operands: Operands) -> Value:
     """``left op= right``: its ``__iadd__``, whose result is assigned to it, else as `binary`."""
-    method = method_of(frame, left, f"__i{BINARY[op]}__")
-    if method is not None and not isinstance(right, Poison):
-        return _call(frame, method, list(zip((left, right), operands, strict=True)), node)
-    return binary(frame, op, left, right, node, operands)
+    method = method_of(frame, operands.left, f"__i{BINARY[op]}__")
+    if method is not None and not isinstance(operands.right, Poison):
+        return _call(frame, method, list(operands.sides), operands.node)
+    return binary(frame, op, operands)
 
 
-def _operator(
-    frame: Frame,
-    own: str,
-    reflected: str,
-    op: str,
-    left: Value,
-    right: Value,
-    node: ast.expr | ast.stmt,
-    operands: tuple[ast.expr, ast.expr],
-) -> Value:
-    given = list(zip((left, right), operands, strict=True))
-    method = method_of(frame, left, own)
+def _operator(frame: Frame, own: str, reflected: str, op: str, operands: Operands) -> Value:
+    given = list(operands.sides)
+    method = method_of(frame, operands.left, own)
     if method is not None:
-        return _call(frame, method, given, node)
-    method = method_of(frame, right, reflected)
+        return _call(frame, method, given, operands.node)
+    method = method_of(frame, operands.right, reflected)
     if method is not None:
-        return _call(frame, method, _swapped(frame, given), node)
-    type = struct_type(left)
+        return _call(frame, method, _swapped(frame, given), operands.node)
+    type = struct_type(operands.left)
     if type is None or isinstance(type, ComplexType):
-        other = struct_type(right)
-        return frame.error(
-            operands[1], f"{other} has no `{op}` with {named(type_of(left))}", f"define {reflected} in it"
-        )
-    return frame.error(operands[0], f"{type} has no `{op}`", f"define {own} in it, or compute with its fields")
+        other = struct_type(operands.right)
+        message = f"{other} has no `{op}` with {named(type_of(operands.left))}"
+        return frame.error(operands.places[1], message, f"define {reflected} in it")
+    return frame.error(operands.places[0], f"{type} has no `{op}`", f"define {own} in it, or compute with its fields")
 
 
 def _swapped(frame: Frame, given: list[Given]) -> list[Given]:
@@ -176,25 +157,25 @@ def _swapped(frame: Frame, given: list[Given]) -> list[Given]:
     return [(right, right_place), (left, left_place)]
 
 
-def compare(
-    frame: Frame, op: CompareOp, left: Value, right: Value, node: ast.expr, operands: tuple[ast.expr, ast.expr]
-) -> Value:
+def compare(frame: Frame, op: CompareOp, operands: Operands) -> Value:
     """A comparison, one side a struct. Without an ``__eq__`` two structs are equal if all their fields are."""
+    left, right = operands.values
     own, reflected = COMPARE[op]
     if op is CompareOp.NE and not method_of(frame, left, own) and not method_of(frame, right, own):
-        same = compare(frame, CompareOp.EQ, left, right, node, operands)
+        same = compare(frame, CompareOp.EQ, operands)
         if not isinstance(same, Runtime):
             return same
-        return Runtime(ir.Unary(UnaryOp.NOT, same.expr, boolean, frame.span(node)))
+        return Runtime(ir.Unary(UnaryOp.NOT, same.expr, boolean, frame.span(operands.node)))
     if op is CompareOp.EQ and not method_of(frame, left, own) and not method_of(frame, right, own):
-        return _equal(frame, left, right, node)
-    result = _operator(frame, own, reflected, op.value, left, right, node, operands)
+        return _equal(frame, operands)
+    result = _operator(frame, own, reflected, op.value, operands)
     if isinstance(result, Runtime) and not is_bool(result):
-        return frame.error(node, f"`{own}` gives {named(type_of(result))}, and a comparison gives a bool")
+        return frame.error(operands.node, f"`{own}` gives {named(type_of(result))}, and a comparison gives a bool")
     return result
 
 
-def _equal(frame: Frame, left: Value, right: Value, node: ast.expr) -> Value:
+def _equal(frame: Frame, operands: Operands) -> Value:
+    (left, right), node = operands.values, operands.node
     a, b = struct_type(left), struct_type(right)
     if a is None or b is None or a is not b:
         return frame.error(node, f"{named(type_of(left))} and {named(type_of(right))} cannot be equal", None)

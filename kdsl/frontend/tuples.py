@@ -13,6 +13,7 @@ from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.logic import as_test
 from kdsl.frontend.memory import constant_int, elements
+from kdsl.frontend.operands import Operands
 from kdsl.frontend.operators import binary
 from kdsl.frontend.values import (
     POISON,
@@ -152,7 +153,7 @@ def sum_(frame: Frame, node: ast.Call) -> Value:
         return POISON
     parts, before = taken
     for part in parts:
-        result = binary(frame, ir.BinaryOp.ADD, result, part, node, (found.get("start", place), place))
+        result = binary(frame, ir.BinaryOp.ADD, Operands(result, part, node, (found.get("start", place), place)))
     return Runtime(after(frame, before, result.expr)) if isinstance(result, Runtime) else result
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from kdsl.frontend import convert
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.meet import cast
+from kdsl.frontend.operands import Operands
 from kdsl.frontend.values import (
     POISON,
     Poison,
@@ -40,100 +41,73 @@ ROUNDING = frozenset({UnaryOp.ROUND, UnaryOp.FLOOR, UnaryOp.CEIL})
 class OnScalars(Protocol[Op]):
     """What an operator does to scalars: `operators.binary` and `operators.compare`, which need this file themselves."""
 
-    def __call__(
-        self, frame: Frame, op: Op, left: Value, right: Value, node: Any, operands: tuple[ast.expr, ast.expr], /
-    ) -> Value: ...
+    def __call__(self, frame: Frame, op: Op, operands: Operands, /) -> Value: ...
 
 
-def binary(
-    frame: Frame,
-    op: BinaryOp,
-    left: Value,
-    right: Value,
-    node: ast.expr | ast.stmt,
-    operands: tuple[ast.expr, ast.expr],
-    scalar: OnScalars[BinaryOp],
-) -> Value:
+def binary(frame: Frame, op: BinaryOp, operands: Operands, scalar: OnScalars[BinaryOp]) -> Value:
     """``left op right``, one of them a vector and the other one of its type, or a scalar for all lanes.
 
     ``scalar`` is what the operator does to scalars.
     """
-    place = node.value if isinstance(node, ast.AugAssign) else node
-    type = vector_type(left) or vector_type(right)
+    type = vector_type(operands.left) or vector_type(operands.right)
     assert type is not None
     if type.element.is_float8:
-        return _only_stored(frame, type, node, f"`{op.value}`")
+        return _only_stored(frame, type, operands.whole, f"`{op.value}`")
     if op in BITS and type.element.is_float:
         hint = "take the bits of each component: bitcast(v.x, u32)"
-        return frame.error(place, f"`{op.value}` is no operator of {type}", hint)
+        return frame.error(operands.whole, f"`{op.value}` is no operator of {type}", hint)
     if op not in (FLOAT if type.element.is_float else INT):
-        return _by_lane(frame, op, left, right, node, operands, scalar)
-    span = frame.span(node)
-    exprs = [_operand(frame, v, type, p, f"`{op.value}`") for v, p in zip((left, right), operands, strict=True)]
+        return _by_lane(frame, op, operands, scalar)
+    span = frame.span(operands.node)
+    exprs = [_operand(frame, v, type, p, f"`{op.value}`") for v, p in operands.sides]
     if None in exprs:
         return POISON
     return Runtime(ir.Lanewise(op, tuple(e for e in exprs if e is not None), type, span))
 
 
-def _by_lane(
-    frame: Frame,
-    op: BinaryOp,
-    left: Value,
-    right: Value,
-    node: ast.expr | ast.stmt,
-    operands: tuple[ast.expr, ast.expr],
-    scalar: OnScalars[BinaryOp],
-) -> Value:
+def _by_lane(frame: Frame, op: BinaryOp, operands: Operands, scalar: OnScalars[BinaryOp]) -> Value:
     """What scalars do, in each lane; 8- and 16-bit ints do not widen, and a quotient of ints is of floats."""
+    left, right = operands.values
     type = vector_type(left) or vector_type(right)
     assert type is not None
     if op in SHIFTS and vector_type(left) is None:
-        return frame.error(operands[0], f"`{op.value}` moves the bits of its left operand, which is no vector")
-    lanes = _lanes_of(frame, type, (left, right), operands, f"`{op.value}`", same=op not in SHIFTS)
+        return frame.error(operands.places[0], f"`{op.value}` moves the bits of its left operand, which is no vector")
+    lanes = _lanes_of(frame, type, operands, f"`{op.value}`", same=op not in SHIFTS)
     if lanes is None:
         return POISON
     made: list[ir.Expr] = []
     for first, second in lanes:
-        value = scalar(frame, op, first, second, node, operands)
+        value = scalar(frame, op, operands.of(first, second))
         if not isinstance(value, Runtime):
             return value
         made.append(value.expr)
-    span = frame.span(node)
+    span = frame.span(operands.node)
     computed = made[0].type
     assert isinstance(computed, ScalarType)
     element = computed if op is BinaryOp.DIV else type.element
     return Runtime(ir.VectorExpr(tuple(cast(e, element, span) for e in made), VectorType(element, type.lanes), span))
 
 
-def compare(
-    frame: Frame,
-    op: CompareOp,
-    left: Value,
-    right: Value,
-    node: ast.expr,
-    operands: tuple[ast.expr, ast.expr],
-    scalar: OnScalars[CompareOp],
-) -> Value:
+def compare(frame: Frame, op: CompareOp, operands: Operands, scalar: OnScalars[CompareOp]) -> Value:
     """A tuple of bools, one for each lane."""
-    type = vector_type(left) or vector_type(right)
+    type = vector_type(operands.left) or vector_type(operands.right)
     assert type is not None
     if type.element.is_float8:
-        return _only_stored(frame, type, node, f"`{op.value}`")
-    lanes = _lanes_of(frame, type, (left, right), operands, f"`{op.value}`", same=True)
+        return _only_stored(frame, type, operands.whole, f"`{op.value}`")
+    lanes = _lanes_of(frame, type, operands, f"`{op.value}`", same=True)
     if lanes is None:
         return POISON
-    values = [scalar(frame, op, first, second, node, operands) for first, second in lanes]
+    values = [scalar(frame, op, operands.of(first, second)) for first, second in lanes]
     exprs = tuple(value.expr for value in values if isinstance(value, Runtime))
     if len(exprs) < len(values):
         return POISON
-    return Runtime(ir.TupleExpr(exprs, TupleType(tuple(e.type for e in exprs)), frame.span(node)))
+    return Runtime(ir.TupleExpr(exprs, TupleType(tuple(e.type for e in exprs)), frame.span(operands.node)))
 
 
 def _lanes_of(
     frame: Frame,
     type: VectorType,
-    values: tuple[Value, Value],
-    operands: tuple[ast.expr, ast.expr],
+    operands: Operands,
     what: str,
     *,
     same: bool,
@@ -143,7 +117,7 @@ def _lanes_of(
     ``same``: both have to be of ``type``, or to convert to its elements.
     """
     columns: list[list[Value]] = []
-    for value, place in zip(values, operands, strict=True):
+    for value, place in operands.sides:
         found = vector_type(value)
         if found is not None and (found == type or (not same and found.lanes == type.lanes)):
             assert isinstance(value, Runtime)
@@ -168,9 +142,8 @@ def _lanes_of(
 
 
 def _only_stored(frame: Frame, type: VectorType, node: ast.expr | ast.stmt, what: str) -> Value:
-    place = node.value if isinstance(node, ast.AugAssign) else node
     hint = f"convert it: {VectorType(F32, type.lanes)}(...)"
-    return frame.error(place, f"{what} does not take {type}, which is only stored", hint)
+    return frame.error(node, f"{what} does not take {type}, which is only stored", hint)
 
 
 def _operand(frame: Frame, value: Value, type: VectorType, place: ast.expr, what: str) -> ir.Expr | None:
