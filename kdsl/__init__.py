@@ -23,6 +23,7 @@ random      random numbers: functions in the kernel language
 module      several kernels in one module, and modules that other compilers made
 explorer    views of a compilation
 cli         the ``kdsl`` command, with files (loading a user's), demo and doctor
+records     dataclasses that cost little to make
 timeline    what took how long; tracing records the calls of the emulator in it
 
 Public names are loaded when they are first used: importing kdsl costs little beyond NumPy and calls nothing of CUDA.

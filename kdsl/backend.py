@@ -6,8 +6,10 @@ CUDA C. Nothing here knows of Python kernels, types or arrays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
+
+from kdsl.records import dataclass
 
 Dim3 = tuple[int, int, int]
 

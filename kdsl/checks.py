@@ -13,12 +13,13 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
 
 from kdsl.backend import CheckError, DeviceAssertionError, DeviceError, MemoryFault
+from kdsl.records import dataclass
 
 STATE = "kdsl_check_state"
 TABLE = "kdsl_check_table"

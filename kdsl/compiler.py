@@ -7,7 +7,6 @@ import inspect
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, cast, overload
 
@@ -18,6 +17,7 @@ from kdsl.ir.options import Options
 from kdsl.lang.parameter_types import ConstexprType, GenericType
 from kdsl.lang.types import TupleType, Type
 from kdsl.parameters import by_name, defaults_of, filling, from_signature, types_of
+from kdsl.records import dataclass
 from kdsl.runtime.calls import Call, call_of, guards_of
 from kdsl.runtime.errors import ArgumentError, ExtentError, LaunchConfigError
 from kdsl.runtime.known import KnownLaunch, KnownLaunches

@@ -10,11 +10,13 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, lru_cache
 from io import StringIO
 from pathlib import Path
 from types import CodeType, FunctionType
+
+from kdsl.records import dataclass
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 

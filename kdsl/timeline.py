@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import perf_counter
+
+from kdsl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -16,6 +15,7 @@ from kdsl.ir import nodes as ir
 from kdsl.lang import types
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import Kind, PointerType, ScalarType, Space, Type, VectorType
+from kdsl.records import dataclass
 from kdsl.source import Span
 
 # PTX ISA 9.0, 9.7.9.8 and .11: the first architectures, all from PTX 7.4.

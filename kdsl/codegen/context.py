@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -12,6 +12,7 @@ from kdsl.checks import Site
 from kdsl.codegen.types import I8, I32, llvm_type, pointer
 from kdsl.ir.nodes import Options
 from kdsl.lang.types import Space, Type
+from kdsl.records import dataclass
 from kdsl.source import CompileError, Span
 from kdsl.target import Target
 

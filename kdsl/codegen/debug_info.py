@@ -6,13 +6,14 @@ The emission kind is DebugDirectivesOnly. Any other marks the PTX target ``debug
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from llvmlite import ir as llvm
 
 from kdsl.codegen.types import I32
 from kdsl.ir.nodes import Function
+from kdsl.records import dataclass
 from kdsl.source import Span
 
 # LLVM writes these as they are between the quotes of ``.file``, where ptxas cannot read them.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, assert_never
 
 from llvmlite import ir as llvm
@@ -25,6 +25,7 @@ from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import U8, ArrayType, PointerType, ScalarType, Space, Type, VectorType
+from kdsl.records import dataclass
 from kdsl.source import CompileError, Span
 
 _SHIFTS = (BinaryOp.SHL, BinaryOp.SHR)

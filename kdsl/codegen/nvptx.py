@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
 
@@ -14,6 +13,7 @@ from llvmlite import binding
 from kdsl.codegen import libdevice
 from kdsl.codegen.lower import PTX_VERSION_FLAG, TRIPLE
 from kdsl.codegen.ptx_text import settle
+from kdsl.records import dataclass
 from kdsl.source import InternalError
 from kdsl.target import Target
 

@@ -7,13 +7,14 @@ Nothing here looks at branches: LLVM does that.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kdsl.codegen.walk import all_expressions, statements
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp
 from kdsl.lang.intrinsic import Emit, Nvvm
 from kdsl.lang.types import I32, Kind, ScalarType
+from kdsl.records import dataclass
 
 # CUDA C++ programming guide, compute capabilities: the largest block is 1024 threads, 64 along z; the largest grid
 # 2^31 - 1 blocks along x, 65535 along y and z.

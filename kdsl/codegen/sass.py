@@ -12,10 +12,10 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from kdsl.ptx_lines import with_python_places
+from kdsl.records import dataclass
 from kdsl.target import Target
 
 INSTALL: dict[str, str] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import assert_never
 
 from llvmlite import ir as llvm
@@ -18,6 +18,7 @@ from kdsl.codegen.ranges import Interval
 from kdsl.codegen.types import constant, llvm_type
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import PointerType, ScalarType
+from kdsl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ Everything is computed where the view is made; what nobody reads, and what multi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -17,6 +16,7 @@ from kdsl.codegen.types import I32, I64, llvm_type
 from kdsl.ir import nodes as ir
 from kdsl.lang import types
 from kdsl.lang.types import ArrayType, PointerType, ScalarType
+from kdsl.records import dataclass
 
 Bound = tuple[llvm.Value, ScalarType]
 

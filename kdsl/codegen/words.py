@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -11,6 +10,7 @@ from llvmlite import ir as llvm
 from kdsl.codegen.types import I1, I32, llvm_type
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import Kind, ScalarType, TupleType, Type, VectorType
+from kdsl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

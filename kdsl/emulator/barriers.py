@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from kdsl.backend import DeviceError, SynchronizationError
 from kdsl.emulator.fragment import Fragment
 from kdsl.emulator.memory import Array
 from kdsl.emulator.syntax import Instruction
+from kdsl.records import dataclass
 
 if TYPE_CHECKING:
     from kdsl.emulator.batch import Batch

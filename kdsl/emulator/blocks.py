@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from kdsl.emulator.code import Block, Code, End, Op, Step
 from kdsl.emulator.decode import Scope, ends_block, gated
@@ -11,6 +10,7 @@ from kdsl.emulator.fragment import Fragment
 from kdsl.emulator.instructions import control
 from kdsl.emulator.speculation import uncheck_speculated
 from kdsl.emulator.syntax import Function, Instruction
+from kdsl.records import dataclass
 
 ATOMIC_COST = 24
 """An atomic takes about as long as so many other instructions, and a spin on one must end as soon as other loops do."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from kdsl.backend import DeviceError
 from kdsl.checks import CLAIM_OFFSET, RECORD_BYTES, STATE, TABLE, Table, failure
 from kdsl.emulator.memory import WINDOW_BITS, Allocation, GlobalMemory
+from kdsl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from kdsl.emulator.fragment import Fragment
 from kdsl.emulator.syntax import Instruction, Variable
+from kdsl.records import dataclass
 
 Op = Callable[[Fragment], Any]
 End = Callable[[Fragment], bool]

@@ -7,12 +7,12 @@ goes group by group or, where groups are many, through the first lane of each gr
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kdsl.emulator.memory import Array
+from kdsl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

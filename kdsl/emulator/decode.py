@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -42,6 +42,7 @@ from kdsl.emulator.syntax import (
     Vector,
 )
 from kdsl.emulator.tokens import float_bits
+from kdsl.records import dataclass
 
 ENDS = {"bra", "brx", "ret", "exit", "trap", "call"}
 WARP_GATES = {("shfl",), ("vote",), ("match",), ("redux",), ("elect",), ("bar", "warp")}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import TextIO
 
 import numpy as np
@@ -14,6 +13,7 @@ from kdsl.emulator.grid import GridLaunch
 from kdsl.emulator.limits import check_launch, check_regions, check_shared, limits_of
 from kdsl.emulator.memory import Allocation, GlobalMemory
 from kdsl.emulator.program import Program, load
+from kdsl.records import dataclass
 
 STEP_LIMIT = 1 << 24
 """Instructions that one batch of blocks may run, each counted once for each 16384 lanes (or fewer) that run it

@@ -8,11 +8,12 @@ register that no child used is whole again, without a copy, when they meet.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
+from kdsl.records import dataclass
 
 if TYPE_CHECKING:
     from kdsl.emulator.batch import Batch

@@ -7,10 +7,11 @@ uint16 (an 8-bit value in the low bits), 32-bit types uint32, 64-bit types uint6
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from kdsl.records import dataclass
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Run = Callable[..., Any]

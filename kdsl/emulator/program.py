@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from kdsl.backend import DeviceError
@@ -18,6 +16,7 @@ from kdsl.emulator.parse import parse
 from kdsl.emulator.pure import decode_pure
 from kdsl.emulator.spaces import Region
 from kdsl.emulator.syntax import BYTES, Instruction, Module, Symbol, Variable
+from kdsl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

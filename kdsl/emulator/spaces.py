@@ -6,13 +6,12 @@ another; in storage they are packed, one row a block.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from kdsl.backend import MemoryFault
 from kdsl.emulator.fragment import Fragment
 from kdsl.emulator.memory import REGION_BITS, Array, LaneFault, Storage, promised
+from kdsl.records import dataclass
 
 LOCAL_START = 1 << 20
 WRITTEN = {1: 0x01, 2: 0x0101, 4: 0x01010101, 8: 0x0101010101010101}

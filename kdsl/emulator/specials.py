@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from kdsl.emulator.batch import Batch
 from kdsl.emulator.code import Op
 from kdsl.emulator.fragment import Fragment
 from kdsl.emulator.memory import Array
+from kdsl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from kdsl.records import dataclass
 
 BYTES: dict[str, int] = {
     "b8": 1, "u8": 1, "s8": 1,

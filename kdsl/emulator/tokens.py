@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
 
 import numpy as np
 
 from kdsl.backend import DeviceError
 from kdsl.emulator.syntax import Float, Integer
+from kdsl.records import dataclass
 
 TOKEN = re.compile(
     r"""(?P<skip>[ \t\r]+|//[^\n]*|/\*.*?\*/)

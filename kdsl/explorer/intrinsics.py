@@ -8,13 +8,13 @@ import re
 import textwrap
 import typing
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from kdsl.lang.construct import Construct
 from kdsl.lang.index import Registers
 from kdsl.lang.intrinsic import Intrinsic, Libdevice
+from kdsl.records import dataclass
 
 SECTIONS = {
     "Indices": "index",

@@ -6,7 +6,7 @@ So every format specification of Python's is exact. The values are evaluated whe
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.printing import constant_text, is_holdable, specification
@@ -14,6 +14,7 @@ from kdsl.frontend.values import Poison, Runtime, Static, Tuple, Value, Weak, We
 from kdsl.frontend.views import same
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import Kind, PointerType, ScalarType
+from kdsl.records import dataclass
 
 MOST_VALUES = 16
 """As many as the record of a failed check holds (see `kdsl.checks`)."""

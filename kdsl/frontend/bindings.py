@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from enum import Enum
+
+from kdsl.records import dataclass
 
 
 class How(Enum):

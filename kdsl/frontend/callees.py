@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING
 
 from kdsl.frontend.values import Runtime
 from kdsl.lang.group_type import GroupType
+from kdsl.records import dataclass
 
 if TYPE_CHECKING:
     from kdsl.frontend.frame import Frame

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -17,6 +16,7 @@ from kdsl.ir import nodes as ir
 from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.struct import is_struct, struct_type_of
 from kdsl.lang.types import ScalarType, as_type, boolean
+from kdsl.records import dataclass
 from kdsl.source import Span
 
 CONSTANT_ALIGNMENT = 16

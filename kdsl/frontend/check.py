@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FunctionType
 from typing import TypeVar
 
@@ -38,6 +38,7 @@ from kdsl.lang.types import (
     VectorType,
 )
 from kdsl.lang.variables import Variable
+from kdsl.records import dataclass
 from kdsl.source import CompileError, FunctionNode, SourceFile, Span, find_function
 
 

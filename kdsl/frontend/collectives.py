@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kdsl.frontend.arguments import match_arguments
@@ -21,6 +20,7 @@ from kdsl.groups import block, cluster, lanes, whole_grid
 from kdsl.lang import groups as classes
 from kdsl.lang.group_type import GroupType
 from kdsl.lang.types import I32, I64, Kind, ScalarType, Type, boolean
+from kdsl.records import dataclass
 
 MOST = {"Block": 1024, "Cluster": 16 * 1024, "Coalesced": 32}
 """Threads of the largest group."""

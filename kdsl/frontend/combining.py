@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
@@ -19,6 +18,7 @@ from kdsl.lang import collective
 from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import F32, I32, U32, Kind, ScalarType, Type, VectorType
+from kdsl.records import dataclass
 from kdsl.source import Span
 
 FUNCTIONS: dict[str, Any] = {

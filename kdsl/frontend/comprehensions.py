@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kdsl.frontend.array_elements import parts_of
 from kdsl.frontend.effects import has_effects
@@ -16,6 +16,7 @@ from kdsl.frontend.unpacking import spread
 from kdsl.frontend.values import POISON, Poison, Range, Runtime, Static, Value, Weak, type_of
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import TupleType
+from kdsl.records import dataclass
 
 LARGEST = 1024
 NOT_CONSTANT = "a comprehension runs over what is known while the kernel is compiled"

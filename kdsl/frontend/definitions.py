@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar, cast
 
@@ -38,6 +38,7 @@ from kdsl.lang.generics import substituted, variables
 from kdsl.lang.group_type import GroupType
 from kdsl.lang.parameter_types import ConstexprType, GenericType
 from kdsl.lang.types import I32, ArrayType, PointerType, TupleType, Type
+from kdsl.records import dataclass
 from kdsl.source import CompileError, SourceFile, find_function
 
 OWN = ("kdsl.groups.", "kdsl.complex_functions")

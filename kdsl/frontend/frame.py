@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -54,6 +54,7 @@ from kdsl.lang.types import (
     VectorType,
 )
 from kdsl.lang.variables import Variable
+from kdsl.records import dataclass
 from kdsl.source import InternalError, SourceFile, Span
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import FunctionType, MappingProxyType
 
 from kdsl.frontend.callables import held_by
@@ -35,6 +35,7 @@ from kdsl.frontend.written import written_parameters
 from kdsl.ir import nodes as ir
 from kdsl.lang.group_type import GroupType
 from kdsl.lang.types import VOID, ArrayType, PointerType, TupleType, Type
+from kdsl.records import dataclass
 from kdsl.source import Span
 
 

@@ -6,7 +6,7 @@ A list is made anew each time it is evaluated, in the same place: what still nam
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kdsl.frontend.comprehensions import after, iterate
 from kdsl.frontend.frame import Frame
@@ -28,6 +28,7 @@ from kdsl.frontend.values import (
 from kdsl.ir import nodes as ir
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ScalarType, Space, VectorType
+from kdsl.records import dataclass
 
 LARGEST = 4096
 FIXED = "its length is fixed: write all elements in one list"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import enum
-from dataclasses import dataclass
 
 from kdsl.frontend import complex_numbers, struct_methods
 from kdsl.frontend.choosing import identity, membership
@@ -34,6 +33,7 @@ from kdsl.frontend.values import (
 )
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import ArrayType, ScalarType, TupleType, VectorType, boolean
+from kdsl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from kdsl.frontend.assign import kept, store
 from kdsl.frontend.choosing import is_instance
@@ -18,6 +17,7 @@ from kdsl.frontend.syntax import LONGEST_CHAIN, refuse_pattern
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Tuple, Value, describe, is_bool, type_of
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import boolean
+from kdsl.records import dataclass
 
 Body = Callable[[Frame, list[ast.stmt]], tuple[ir.Stmt, ...]]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import Poison, Value, constant_int, describe
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import ArrayType, PointerType, ScalarType
+from kdsl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

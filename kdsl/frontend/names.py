@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, lru_cache
 
 from kdsl.frontend.bindings import Binding, Branch, How
 from kdsl.frontend.branches import case_branches, with_branches
 from kdsl.frontend.target_paths import paths
+from kdsl.records import dataclass
 from kdsl.source import FunctionNode
 
 RETURN = "return"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from inspect import Parameter as Python
 from inspect import signature as python_signature
@@ -13,6 +12,7 @@ from typing import Any, Literal, TypeVar
 
 from kdsl.lang.intrinsic import Intrinsic
 from kdsl.lang.types import VOID, PointerType, ScalarType, TupleType, Type, as_type
+from kdsl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kdsl.frontend import structs, vectors
 from kdsl.frontend.frame import Frame
@@ -17,6 +17,7 @@ from kdsl.frontend.values import Runtime, Value
 from kdsl.ir import nodes as ir
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import I32, PointerType, Type, VectorType
+from kdsl.records import dataclass
 from kdsl.source import Span
 
 Target = ast.Attribute | ast.Subscript

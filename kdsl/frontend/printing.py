@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kdsl.frontend import composites
 from kdsl.frontend.arguments import plain_arguments
@@ -17,6 +17,7 @@ from kdsl.frontend.meet import cast
 from kdsl.frontend.values import POISON, Poison, Range, Runtime, Static, Value, Weak, WeakChoice
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import F64, I32, I64, U32, U64, Kind, PointerType, ScalarType
+from kdsl.records import dataclass
 
 SPECIFICATION = re.compile(
     r"(?P<align>[<>])?(?P<sign>[-+ ])?(?P<alternate>#)?(?P<zero>0)?"

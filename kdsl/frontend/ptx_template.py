@@ -7,9 +7,10 @@ into a function more than once, and nothing leaves the text but at its end.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kdsl.frontend.ptx_instructions import OPCODES, SPECIAL_REGISTERS
+from kdsl.records import dataclass
 
 TOKEN = re.compile(
     r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/)

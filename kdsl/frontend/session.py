@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from kdsl.frontend.captures import Captures
@@ -13,6 +13,7 @@ from kdsl.frontend.values import Passed, Value
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import Space
 from kdsl.lang.variables import Variable
+from kdsl.records import dataclass
 
 if TYPE_CHECKING:
     from kdsl.frontend.frame import Frame

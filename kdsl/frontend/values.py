@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from kdsl.ir import nodes as ir
@@ -21,6 +20,7 @@ from kdsl.lang.types import (
     TupleType,
     Type,
 )
+from kdsl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ Bounds are not clamped, as C++'s `subspan` does not; a stop below the start give
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.memory_index import Part, as_int, checked_index
 from kdsl.frontend.values import POISON, Poison, Runtime, Value, WeakUnknown, constant_int, describe
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import I64, ArrayType, PointerType, ScalarType
+from kdsl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdsl.ir.operators import BinaryOp, UnaryOp
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ScalarType, Type, VectorType
+from kdsl.records import dataclass
 from kdsl.source import Span
 
 if TYPE_CHECKING:

@@ -6,8 +6,6 @@ Here are those of scalars, and calls; those of memory are in `memory`, those of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kdsl.ir.composites import (
     FieldValue,
     Lanewise,
@@ -43,6 +41,7 @@ from kdsl.ir.operators import BinaryOp, CompareOp, LogicalOp, UnaryOp
 from kdsl.lang.group_type import GroupType
 from kdsl.lang.intrinsic import Intrinsic
 from kdsl.lang.types import PointerType, ScalarType, TupleType, Type, VoidType
+from kdsl.records import dataclass
 from kdsl.source import Span
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdsl.ir.access import RELAXED, Access, Ordering
 from kdsl.ir.operators import AtomicOp
 from kdsl.lang.types import ArrayType, PointerType, ScalarType, Type, VectorType
 from kdsl.lang.variables import Variable
+from kdsl.records import dataclass
 from kdsl.source import Span
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ operators mean.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kdsl.ir.access import (
     RELAXED,
@@ -91,6 +91,7 @@ from kdsl.ir.statements import (
 )
 from kdsl.lang.types import Type
 from kdsl.lang.variables import Variable
+from kdsl.records import dataclass
 from kdsl.source import Span
 
 __all__ = [

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from math import prod
 from typing import Any
+
+from kdsl.records import dataclass
 
 MOST_THREADS = 1024
 """Of a block, on every architecture so far (CUDA C++ Programming Guide, compute capabilities)."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kdsl.ir.access import Access
 from kdsl.ir.expressions import Expr, Local
+from kdsl.records import dataclass
 from kdsl.source import Span
 
 

@@ -6,9 +6,9 @@ f8e4m3 has 4 bits of exponent, 3 of fraction, no infinity and one NaN of each si
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from kdsl.lang.types import ScalarType
+from kdsl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from kdsl.records import dataclass
 
 _SUBCLASSES = {
     "Group": ("Block", "Tile", "Coalesced", "Cluster", "Grid"),

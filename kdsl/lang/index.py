@@ -7,11 +7,11 @@ Indices are i32 with known ranges: a launch never has more than 2^31 - 1 threads
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 from kdsl.lang.intrinsic import Emit, Intrinsic, Nvvm, intrinsic
 from kdsl.lang.types import i32, u32
+from kdsl.records import dataclass
 
 warp_size = 32
 """Threads of a warp, on every architecture so far."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kdsl.lang.types import ScalarType
+from kdsl.records import dataclass
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import I32, U64, ArrayType, PointerType, ScalarType, Type, VectorType
+from kdsl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

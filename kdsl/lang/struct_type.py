@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from kdsl.records import dataclass
 
 if TYPE_CHECKING:
     from kdsl.lang.types import MemoryType

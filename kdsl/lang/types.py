@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from functools import cached_property
 from types import UnionType
@@ -21,6 +21,7 @@ from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.group_type import GroupType
 from kdsl.lang.parameter_types import ConstexprType, GenericType
 from kdsl.lang.struct_type import StructType
+from kdsl.records import dataclass
 
 T = TypeVar("T")
 ML_DTYPES = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.struct_dtype import described, difference, dtype_name
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import I32, ML_DTYPES, U64, ArrayType, PointerType, ScalarType, Type, VectorType
+from kdsl.records import dataclass
 from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, ExtentError
 from kdsl.runtime.interface import NotOnDeviceError, device_view
 from kdsl.runtime.memory import DeviceArray, contiguous_strides, is_masked

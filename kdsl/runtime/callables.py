@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 from kdsl.lang.parameter_types import ConstexprType, Held
 from kdsl.lang.struct import is_struct
 from kdsl.lang.types import Type
+from kdsl.records import dataclass
 from kdsl.runtime.memory import DeviceArray
 
 Infer = Callable[[str, str, Any], Type]

@@ -8,7 +8,7 @@ specialisation may be used again while the `Guards` hold.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from kdsl.lang.parameter_types import ConstexprType, GenericType
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import I32, I64, ArrayType, PointerType, ScalarType, TupleType, Type
+from kdsl.records import dataclass
 from kdsl.runtime.callables import Again, Count, Same, Value, facts_of, function_type
 from kdsl.runtime.errors import ArgumentTypeError
 from kdsl.runtime.inference import infer_type

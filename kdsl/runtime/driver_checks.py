@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from kdsl.backend import DeviceError
 from kdsl.checks import RECORD_BYTES, Table, failure
+from kdsl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

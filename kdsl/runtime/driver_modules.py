@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from dataclasses import dataclass
 from typing import Any
 
 from kdsl.backend import DeviceError
 from kdsl.checks import RECORD_BYTES, STATE, TABLE, Table, has_checks
 from kdsl.ptx_lines import with_python_places
+from kdsl.records import dataclass
 from kdsl.runtime import driver_errors
 from kdsl.runtime.driver_calls import Calls, error_text
 from kdsl.runtime.driver_checks import ModuleChecks

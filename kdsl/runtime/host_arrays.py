@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from kdsl.backend import Backend
+from kdsl.records import dataclass
 from kdsl.runtime.memory import Allocation, host_bytes
 
 # Bytes: what is aligned for vectors on the host is aligned for them on the device.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.types import COMPLEX64, COMPLEX128, SCALARS, ScalarType, as_type
+from kdsl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,12 @@ error to ``checked``. On the fast way it makes no object but the numbers that it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kdsl.lang.layout import buffer_size, parameter_layout
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import I32, U64, ArrayType, Kind, PointerType, ScalarType, Type, VectorType
+from kdsl.records import dataclass
 from kdsl.runtime.calls import Call
 from kdsl.runtime.formats import struct_format
 

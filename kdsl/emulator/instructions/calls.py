@@ -8,7 +8,6 @@ copies the caller's parts to the callee's.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from kdsl.emulator.instructions.printing import format_lane, lane_string
 from kdsl.emulator.memory import FUNCTION_WINDOW, WINDOW_BITS, Array, LaneFault
 from kdsl.emulator.operand_width import DTYPES
 from kdsl.emulator.syntax import Instruction, Module, Operand, Symbol, Vector
+from kdsl.records import dataclass
 
 Build = Callable[[Registers], Array]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,6 +33,7 @@ from kdsl.emulator.operation import (
     is_signed,
     value,
 )
+from kdsl.records import dataclass
 
 TO_INTEGER = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 FLOATS = frozenset(INFINITY)

@@ -8,7 +8,6 @@ f64 that rounds to f32 as the exact one does, round, flush, saturate.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -36,6 +35,7 @@ from kdsl.emulator.instructions.formats import (
     zero_sign,
 )
 from kdsl.emulator.operation import Array, Opcode, Operation, Run, in_blocks
+from kdsl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
