@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,3 +40,36 @@ def test_importing_loads_no_compiler_and_no_driver() -> None:
 def test_misspelt_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="sync_thread"):
         kdsl.sync_thread
+
+
+VADD = """
+import sys
+from kdsl import Ptr, block_dim, block_idx, f32, i32, kernel, thread_idx
+
+@kernel
+def vadd(a: Ptr[f32], b: Ptr[f32], c: Ptr[f32], n: i32) -> None:
+    i = block_idx.x * block_dim.x + thread_idx.x
+    if i < n:
+        c[i] = a[i] + b[i]
+
+assert ".entry vadd" in vadd.compile(target="sm_90").ptx
+print(*sys.modules)
+"""
+
+
+def test_compiling_vadd_loads_nothing_of_what_it_does_not_have(tmp_path: Path) -> None:
+    (tmp_path / "vadd.py").write_text(VADD)
+    command = [sys.executable, str(tmp_path / "vadd.py")]
+    loaded = set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    assert {"kdsl.frontend.check", "kdsl.codegen.nvptx"} <= loaded
+    absent = "frontend.inline frontend.ptx_template frontend.ptx_operands frontend.ptx_instructions frontend.match"
+    absent += " frontend.collectives lang.math random emulator explorer cli codegen.sass"
+    assert not {f"kdsl.{name}" for name in absent.split()} & loaded
+    assert not {"cuda", "rich", "click", "numba", "ml_dtypes"} & loaded
+
+
+def test_only_public_classes_are_dataclasses_of_the_slow_kind() -> None:
+    root = Path(kdsl.__file__).parent
+    slow = re.compile(r"^from dataclasses import .*\bdataclass\b", re.M)
+    found = {str(f.relative_to(root).as_posix()) for f in root.rglob("*.py") if slow.search(f.read_text("utf-8"))}
+    assert found == {"compilation.py", "runtime/config.py", "target.py"}

@@ -20,7 +20,6 @@ from kdsl.frontend import (
     casts,
     choosing,
     complex_numbers,
-    inline,
     printing,
     scratch,
     tuples,
@@ -51,6 +50,12 @@ def _group(name: str) -> Handler:
         return groups.make(frame, node, name)
 
     return call
+
+
+def _inline(frame: Frame, node: ast.Call) -> Value:
+    from kdsl.frontend import inline  # start-up cost: few kernels have PTX of their own
+
+    return inline.asm(frame, node)
 
 
 @cache
@@ -101,7 +106,7 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (load, caching.load),
         (store, caching.store),
         (prefetch, caching.prefetch),
-        (asm, inline.asm),
+        (asm, _inline),
         (assume_aligned, alignment.assume_aligned),
         (is_aligned, alignment.is_aligned),
         (copy_block, alignment.copy_block),

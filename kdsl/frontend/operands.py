@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kdsl.frontend.values import Value
+from kdsl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from kdsl.frontend.assign import assign, augmented_assign, store
 from kdsl.frontend.frame import ALL, Frame
 from kdsl.frontend.logic import Test, test
 from kdsl.frontend.loops import for_, while_
-from kdsl.frontend.match import match_
 from kdsl.frontend.meet import check_group, converted
 from kdsl.frontend.names import RETURN, stored_names
 from kdsl.frontend.syntax import LONGEST_CHAIN, RETURNED_VALUE, refuse
@@ -44,6 +43,8 @@ def statement(frame: Frame, node: ast.stmt) -> None:
         case ast.While():
             while_(frame, node, block)
         case ast.Match():
+            from kdsl.frontend.match import match_  # start-up cost: few kernels have one
+
             match_(frame, node, block)
         case ast.Return():
             _return(frame, node)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
 from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.types import I32, TupleType, Type
+from kdsl.records import dataclass
 from kdsl.runtime.memory import DeviceArray
 
 MOST_KNOWN = 64
