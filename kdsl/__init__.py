@@ -95,6 +95,7 @@ if TYPE_CHECKING:
         reduce_or_sync,
         reduce_xor_sync,
     )
+    from kdsl.lang.fixed_array import FixedArray
     from kdsl.lang.index import (
         block_dim,
         block_idx,
@@ -207,6 +208,7 @@ _MODULES = {
         "i8x4 i16x2 i16x4 i32x2 i32x3 i32x4 i64x2 u8x3 u8x4 u16x2 u16x4 u32x2 u32x3 u32x4 u64x2 "
         "f8e4m3x2 f8e4m3x4 f8e5m2x2 f8e5m2x4 f16x2 f16x4 bf16x2 bf16x4 f32x2 f32x3 f32x4 f64x2 f64x3"
     ),
+    "kdsl.lang.fixed_array": "FixedArray",
     "kdsl.lang.index": (
         "thread_idx block_idx block_dim grid_dim grid gridsize lane_id warp_id warp_size "
         "lanemask_eq lanemask_lt lanemask_le lanemask_gt lanemask_ge"
@@ -284,6 +286,7 @@ __all__ = [
     "DeviceAssertionError",
     "DeviceError",
     "Event",
+    "FixedArray",
     "Kernel",
     "KernelModule",
     "LaunchConfig",

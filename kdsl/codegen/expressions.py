@@ -23,6 +23,7 @@ from kdsl.codegen.types import BFLOAT, HALF, alignment, constant, llvm_type, mem
 from kdsl.codegen.variables import module_variable
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp
+from kdsl.lang.fixed_array import has_fixed_array
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import U8, ArrayType, PointerType, ScalarType, Space, Type, VectorType
 from kdsl.records import dataclass
@@ -64,6 +65,9 @@ class Expressions:
                 return self._constant(e)
             case ir.Read():
                 return self._read(e)
+            case ir.LocalAddress():
+                # LLVM allots generic addresses, but the type says local ones, which are half as wide.
+                return self._at(e, self.builder.addrspacecast, self.variable(e.local), pointer(Space.LOCAL))
             case ir.AssignExpr():
                 return self.assign(e.local, self.value(e.value), e.span)
             case ir.Binary():
@@ -156,18 +160,29 @@ class Expressions:
         if e.local.uid in self.values:
             return self.values[e.local.uid]
         self.locate(e.span)
-        return self.builder.load(self.variable(e.local), typ=llvm_type(e.local.type))
+        place = self.variable(e.local)
+        if has_fixed_array(e.local.type):
+            return memory.load(self.context, place, e.local.type)
+        return self.builder.load(place, typ=llvm_type(e.local.type))
 
     def assign(self, local: ir.Local, value: llvm.Value, span: Span) -> Any:
         """Store to a local; gives the value."""
         self.locate(span)
-        self.builder.store(value, self.variable(local))
+        place = self.variable(local)
+        if has_fixed_array(local.type):
+            memory.store(self.context, value, place, local.type)
+        else:
+            self.builder.store(value, place)
         return value
 
     def variable(self, local: ir.Local) -> llvm.Value:
-        """The alloca of a local."""
+        """The alloca of a local. A struct with an array lies there as in memory: its elements have addresses."""
         if local.uid not in self.variables:
-            self.variables[local.uid] = self.context.alloca(llvm_type(local.type), local.name)
+            is_memory = has_fixed_array(local.type)
+            t = memory_type(local.type) if is_memory else llvm_type(local.type)
+            self.variables[local.uid] = self.context.alloca(t, local.name)
+            if is_memory:
+                self.variables[local.uid].align = alignment(local.type)
         return self.variables[local.uid]
 
     def _binary(self, e: ir.Binary, left: llvm.Value, right: llvm.Value, *, index: bool) -> Any:

@@ -22,6 +22,7 @@ from kdsl.codegen.reachable import (
 from kdsl.codegen.statements import Statements
 from kdsl.codegen.types import alignment, llvm_type, memory_type, pointer
 from kdsl.ir import nodes as ir
+from kdsl.lang.fixed_array import has_fixed_array
 from kdsl.lang.layout import parameter_parts
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ArrayType, Kind, PointerType, ScalarType, Space, Type, VectorType, VoidType
@@ -167,7 +168,7 @@ def _bind_parameters(lowering: Statements, f: ir.Function, function: llvm.Functi
             value = _kernel_argument(lowering.context, parameter.type, arguments)
         else:
             value = next(arguments)
-        if parameter.uid in lowering.ranges.definitions:
+        if parameter.uid in lowering.ranges.definitions or has_fixed_array(parameter.type):
             lowering.assign(parameter, value, f.span)
         else:
             lowering.values[parameter.uid] = value

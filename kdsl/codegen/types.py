@@ -11,6 +11,7 @@ from typing import Any
 from llvmlite import ir as llvm
 
 from kdsl.lang import float8
+from kdsl.lang.fixed_array import FixedArrayType
 from kdsl.lang.group_type import GroupType
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import (
@@ -108,6 +109,8 @@ def llvm_type(t: Type) -> llvm.Type:
             return llvm.LiteralStructType([pointer(t.space), *[index] * words])
         case TupleType():
             return llvm.LiteralStructType([llvm_type(element) for element in t.elements])
+        case FixedArrayType():
+            return llvm.ArrayType(llvm_type(t.element), len(t.fields))
         case StructType():
             return llvm.LiteralStructType([llvm_type(field.type) for field in t.fields])
         case GroupType():

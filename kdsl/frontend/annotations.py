@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_args, get_origin
 
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import Poison, Static
+from kdsl.lang.fixed_array import FixedArrayType
 from kdsl.lang.generics import restriction, variables
 from kdsl.lang.group_type import GroupType
 from kdsl.lang.groups import Group
@@ -181,4 +182,7 @@ def _template(annotation: Any) -> Any:
         return TupleType(elements)
     if isinstance(annotation, type) and issubclass(annotation, Group):
         return GroupType(annotation.__name__)
-    return as_type(annotation)
+    found = as_type(annotation)
+    if isinstance(found, FixedArrayType):
+        raise TypeError(f"{found} is a field of a struct")
+    return found

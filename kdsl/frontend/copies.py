@@ -12,6 +12,7 @@ from math import prod
 from kdsl.frontend import views
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.meet import converted
+from kdsl.frontend.memory import lasts
 from kdsl.frontend.memory_index import Part
 from kdsl.frontend.values import Poison, Runtime, Value, describe, type_of
 from kdsl.ir import nodes as ir
@@ -47,6 +48,8 @@ def assign_part(
     assert isinstance(t, ArrayType)
     if t.space is Space.CONSTANT:
         frame.error(target, "a kernel cannot write constant memory", "copy it into a shared or local array first")
+        return
+    if not lasts(frame, view.expr, target):
         return
     source = type_of(value)
     if isinstance(source, ArrayType):

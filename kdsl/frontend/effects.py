@@ -21,7 +21,7 @@ def has_effects(value: Value) -> bool:
 
 def _is_pure(expr: ir.Expr) -> bool:
     match expr:
-        case ir.Const() | ir.Read() | ir.SharedArray() | ir.LocalArray():
+        case ir.Const() | ir.Read() | ir.LocalAddress() | ir.SharedArray() | ir.LocalArray():
             return True
         case ir.ConstantArray() | ir.ModuleVariable():
             return True

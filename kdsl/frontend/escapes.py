@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from kdsl.frontend import structs
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.lists import is_list
 from kdsl.frontend.values import Lattice
-from kdsl.frontend.written import children
+from kdsl.frontend.written import children, is_written
 from kdsl.ir import nodes as ir
+from kdsl.lang.fixed_array import has_fixed_array
 from kdsl.lang.types import ArrayType, PointerType, Space, TupleType, Type
 
 COPY = "let the caller make it, and pass it as an argument"
@@ -34,6 +36,19 @@ def check_returned(frame: Frame, body: tuple[ir.Stmt, ...]) -> None:
             frame.error(statement.value.span, f"a local array of `{frame.name}` ends with it", COPY)
 
 
+def check_object(frame: Frame, body: tuple[ir.Stmt, ...], callees: Mapping[str, ir.Function]) -> None:
+    """Report a method that changes an array of its object through another name, or in a function that it calls."""
+    if structs.method_name(frame) is None or frame.changes_self or not frame.scope.parameters:
+        return
+    own = frame.locals.get(frame.scope.parameters[0].arg)
+    if own is None or frame.name in structs.IN_PLACE or not has_fixed_array(own.type):
+        return
+    if frame.session.reporter.count == 0 and is_written(own, body, callees):
+        message = f"`{frame.name}` changes an array of `{own.name}` through another name, and is not seen to change it"
+        name = f"{own.name}.array[i] = ..."
+        frame.error(frame.file.def_line(frame.scope.node), message, f"assign to its elements in the method: {name}")
+
+
 def _is_local(type: Type) -> bool:
     if isinstance(type, TupleType):
         return any(map(_is_local, type.elements))
@@ -43,7 +58,7 @@ def _is_local(type: Type) -> bool:
 def _holds(value: ir.Expr, own: set[int]) -> bool:
     """Whether a value is made of a local array, or of a variable that holds one."""
     for node in _all((value,)):
-        if isinstance(node, ir.LocalArray) or (isinstance(node, ir.Read) and node.local.uid in own):
+        if isinstance(node, ir.LocalArray | ir.LocalAddress) or (isinstance(node, ir.Read) and node.local.uid in own):
             return True
     return False
 

@@ -11,7 +11,7 @@ from kdsl.frontend.callables import held_by
 from kdsl.frontend.callees import NestedFunction
 from kdsl.frontend.definitions import Arguments, Callee, Definition, arguments, definition
 from kdsl.frontend.effects import has_effects
-from kdsl.frontend.escapes import check_returned
+from kdsl.frontend.escapes import check_object, check_returned
 from kdsl.frontend.frame import ALL, Frame, unknown
 from kdsl.frontend.infer import infer
 from kdsl.frontend.meet import check_group, converted
@@ -283,11 +283,12 @@ def build(instance: Instance, kernel_name: str | None = None) -> ir.Function:
     others = (local for _, local in frame.captured.values() if local not in parameters)
     all_parameters = (*parameters, *others)
     whole = (*entry, *body)
+    functions = {f.name: f for f in session.functions}
+    check_object(frame, whole, functions)
     place = frame.at or frame.file.def_line(frame.scope.node)
     if frame.changes_self:
         own = frame.locals[frame.scope.parameters[0].arg]
         whole, result = returning_self(whole, own, result, place)
-    functions = {f.name: f for f in session.functions}
     instance.built = ir.Function(
         name,
         frame.name,

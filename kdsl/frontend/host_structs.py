@@ -11,6 +11,7 @@ import numpy as np
 from kdsl.frontend import convert
 from kdsl.ir import nodes as ir
 from kdsl.lang.complex_type import ComplexType
+from kdsl.lang.fixed_array import FixedArrayType, items
 from kdsl.lang.struct import struct_type_of
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import Kind, MemoryType, PointerType, ScalarType, VectorType
@@ -32,15 +33,20 @@ def leaves(type: StructType, value: Any) -> tuple[Any, ...]:
     """What the fields of an object hold, one after the other; of a vector each component."""
     found: list[Any] = []
     for field in type.fields:
-        held = getattr(value, field.name)
-        match field.type:
-            case StructType():
-                found += leaves(field.type, held)
-            case VectorType():
-                found += [*held] if isinstance(held, Sequence | np.ndarray) else [held]
-            case _:
-                found.append(held)
+        found += _leaves(field.type, getattr(value, field.name))
     return tuple(found)
+
+
+def _leaves(type: MemoryType, held: Any) -> list[Any]:
+    match type:
+        case FixedArrayType():
+            return [leaf for item in items(type, held) for leaf in _leaves(type.element, item)]
+        case StructType():
+            return [*leaves(type, held)]
+        case VectorType() if isinstance(held, Sequence | np.ndarray):
+            return [*held]
+        case _:
+            return [held]
 
 
 def same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
@@ -56,6 +62,9 @@ def constant(type: MemoryType, value: Any, span: Span, what: str) -> ir.Expr:
                 raise _wrong(value, type, span, what)
             pair = [_number(type.component, part, span, what) for part in (value.real, value.imag)]
             return ir.StructExpr(tuple(ir.Const(part, type.component, span) for part in pair), type, span)
+        case FixedArrayType():
+            elements = [constant(type.element, v, span, f"{what}[{i}]") for i, v in enumerate(items(type, value))]
+            return ir.StructExpr(tuple(elements), type, span)
         case StructType():
             if type.python is None or not isinstance(value, type.python):
                 raise _wrong(value, type, span, what)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import product
 
 from kdsl.frontend import convert
 from kdsl.frontend.frame import Frame
@@ -23,9 +24,10 @@ from kdsl.frontend.values import (
 )
 from kdsl.ir import nodes as ir
 from kdsl.lang.complex_type import ComplexType
+from kdsl.lang.fixed_array import FixedArrayType
 from kdsl.lang.group_type import GroupType
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import F32, ArrayType, ScalarType, TupleType, Type, VectorType
+from kdsl.lang.types import F32, I32, ArrayType, PointerType, ScalarType, TupleType, Type, VectorType
 from kdsl.source import Span
 
 
@@ -88,6 +90,8 @@ def converted(frame: Frame, value: Value, type: Type, node: ast.expr, what: str)
             if None in parts:
                 return None
             return ir.TupleExpr(tuple(p for p in parts if p is not None), type, frame.span(node))
+    if isinstance(type, FixedArrayType):
+        return _fixed(frame, value, type, node, what)
     expr = frame.runtime(value, node)
     if expr is None or expr.type == type:
         return expr
@@ -120,6 +124,62 @@ def converted(frame: Frame, value: Value, type: Type, node: ast.expr, what: str)
         hint = f"take its components: {frame.text(node)}.x"
     frame.error(node, f"this is {describe(source)}, but {what} takes {describe(type)}", hint)
     return None
+
+
+def _fixed(frame: Frame, value: Value, type: FixedArrayType, node: ast.expr, what: str) -> ir.Expr | None:
+    """What is stored in an array field as a whole: an array, list or tuple of as many elements."""
+    span = frame.span(node)
+    if isinstance(value, Runtime) and value.type == type:
+        return value.expr
+    if isinstance(value, Runtime) and isinstance(source := value.type, ArrayType) and source.shape == type.shape:
+        if source.element == type.element and not source.strided:
+            pointer = PointerType(type, source.space)
+            return ir.Load(ir.Bitcast(value.expr, pointer, span), type, span)
+        first, again = frame.once(value.expr, "array")
+        index = source.index or I32
+        parts: list[Value] = []
+        for i, place in enumerate(product(*map(range, type.shape))):
+            at = tuple(ir.Const(n, index, span) for n in place)
+            there = ir.ElementAddress(again if i else first, at, PointerType(source.element, source.space), span)
+            parts.append(Runtime(ir.Load(there, source.element, span)))
+        if _rounds(value.expr, source, type):
+            hint = f"write a tuple, whose numbers take the type they meet, or cast them: {type.element}(x)"
+            frame.error(node, f"this list is of {source.element}, but {what} takes {type}", hint)
+            return None
+        return _of_parts(frame, parts, [node] * len(parts), type, node, what)
+    rows = _flat(value, [node], type.shape) if isinstance(value, Tuple) else None
+    if rows is not None:
+        return _of_parts(frame, [v for v, _ in rows], [p for _, p in rows], type, node, what)
+    got = type_of(value)
+    shown = "this" if got is None else f"this is {describe(got)}"
+    hint = "an array, list or tuple of as many elements"
+    frame.error(node, f"{shown}, but {what} takes {type}" if got is not None else f"{what} takes {type}", hint)
+    return None
+
+
+def _rounds(expr: ir.Expr, source: ArrayType, type: FixedArrayType) -> bool:
+    """Whether the numbers of a list literal have been rounded to less than the field holds."""
+    a, b = source.element, type.element
+    return isinstance(expr, ir.ListExpr) and a == F32 and isinstance(b, ScalarType) and b.bits > a.bits
+
+
+def _flat(value: Value, place: list[ast.expr], shape: tuple[int, ...]) -> list[tuple[Value, ast.expr]] | None:
+    """The elements of tuples of tuples, row by row; None for another shape."""
+    (node,) = place
+    if not shape:
+        return [(value, node)]
+    if not isinstance(value, Tuple) or len(value.elements) != shape[0]:
+        return None
+    rows = [_flat(e, [_part(node, i)], shape[1:]) for i, e in enumerate(value.elements)]
+    return None if None in rows else [item for row in rows if row is not None for item in row]
+
+
+def _of_parts(
+    frame: Frame, parts: list[Value], places: list[ast.expr], type: FixedArrayType, node: ast.expr, what: str
+) -> ir.Expr | None:
+    made = [converted(frame, v, type.element, p, what) for v, p in zip(parts, places, strict=True)]
+    known = tuple(e for e in made if e is not None)
+    return ir.StructExpr(known, type, frame.span(node)) if len(known) == len(made) else None
 
 
 def _is_such_tuple(python: object, type: TupleType) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, TypeVar
 
-from kdsl.frontend import instead, struct_methods, vectors, views
+from kdsl.frontend import fixed_arrays, instead, struct_methods, structs, vectors, views
 from kdsl.frontend.captures import has_attributes
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
@@ -253,9 +253,19 @@ def written_address(frame: Frame, address: Address, node: ast.expr) -> Address |
     """An address to be written to; None (reported) if it is in constant memory."""
     assert isinstance(address.type, PointerType)
     if address.type.space is not Space.CONSTANT:
-        return address
+        return address if lasts(frame, address, node) else None
     frame.error(node, "a kernel cannot write constant memory", "copy it into a shared or local array first")
     return None
+
+
+def lasts(frame: Frame, address: ir.Expr, node: ast.expr) -> bool:
+    """Whether what is written there can be read afterwards; reported if it is a copy's."""
+    place = fixed_arrays.root(address)
+    if isinstance(place, ir.ListExpr) and place.array.name == fixed_arrays.COPY:
+        message = f"`{frame.text(node)}` is in a copy of a struct, which nothing can read afterwards"
+        frame.error(node, message, "bind the struct to a name first: s = ...")
+        return False
+    return not isinstance(place, ir.LocalAddress) or structs.changeable(frame, place.local, node)
 
 
 def _elements(n: int) -> str:

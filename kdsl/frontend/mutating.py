@@ -14,9 +14,11 @@ from kdsl.frontend.callees import BoundMethod
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.memory import written_address
 from kdsl.frontend.names import scope_of, stored_names
-from kdsl.frontend.places import InMemory, OfVariable, Place, changeable, origin, with_part
+from kdsl.frontend.places import InMemory, OfVariable, Place, origin, with_part
+from kdsl.frontend.structs import changeable
 from kdsl.frontend.values import POISON, Runtime, Static, Value
 from kdsl.ir import nodes as ir
+from kdsl.lang.fixed_array import FixedArrayType
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import VOID, PointerType, TupleType, Type, VectorType
 from kdsl.source import CompileError, Span, find_function
@@ -65,6 +67,9 @@ def _type_of(node: ast.expr, own: str, type: StructType) -> Type | None:
             whole = _type_of(owner, own, type)
             index = whole.index(name) if isinstance(whole, StructType) else None
             return None if index is None else whole.fields[index].type  # type: ignore[union-attr]
+        case ast.Subscript(value=owner):
+            whole = _type_of(owner, own, type)
+            return whole.element if isinstance(whole, FixedArrayType) else None
     return None
 
 

@@ -15,8 +15,9 @@ from kdsl.frontend.meet import converted
 from kdsl.frontend.memory import written_address
 from kdsl.frontend.values import Runtime, Value
 from kdsl.ir import nodes as ir
+from kdsl.lang.fixed_array import has_fixed_array
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import I32, PointerType, Type, VectorType
+from kdsl.lang.types import I32, PointerType, Space, Type, VectorType
 from kdsl.records import dataclass
 from kdsl.source import Span
 
@@ -67,7 +68,7 @@ def owner_place(frame: Frame, target: Target, base: Value) -> Place | None:
             name = "s" if isinstance(base.type, StructType) else "v"
             frame.error(target, message, f"bind it to a name first: {name} = {text}")
         return None
-    if isinstance(owner, OfVariable) and not changeable(frame, owner.local, target):
+    if isinstance(owner, OfVariable) and not structs.changeable(frame, owner.local, target):
         return None
     if isinstance(owner, InMemory) and written_address(frame, owner.address, target) is None:
         return None
@@ -124,20 +125,6 @@ def part_address(address: ir.Expr, index: int, span: Span) -> ir.Expr:
     return ir.ElementAddress(start, (ir.Const(index, I32, span),), pointer, span)
 
 
-def changeable(frame: Frame, local: ir.Local, target: ast.expr) -> bool:
-    """Whether a variable's parts may be assigned to: not those of a method's own object, where that would be lost."""
-    method = structs.method_name(frame)
-    if method is None or frame.changes_self or method in structs.IN_PLACE:
-        return True
-    name = local.name
-    if frame.scope.parameters[0].arg != name:
-        return True
-    made = structs.owner_name(frame)
-    hint = f"return a new struct: return {made}(...)" if method.startswith("__") else f"call it as p.{method}(...)"
-    frame.error(target, f"`{name}` is a copy here: what `{method}` assigns to it is lost", hint)
-    return False
-
-
 def store_part(frame: Frame, target: Target, base: Value, value: Value, node_value: ast.expr, node: ast.stmt) -> None:
     """``v.x = value``."""
     place = target_place(frame, target, base)
@@ -151,6 +138,12 @@ def write(frame: Frame, place: Place, value: ir.Expr | None, node: ast.stmt) -> 
         return
     span = frame.span(node)
     match place:
+        case OfVariable(local, steps) if has_fixed_array(local.type):
+            # Its struct lies in memory: only the part is written.
+            address: ir.Expr = ir.LocalAddress(local, PointerType(local.type, Space.LOCAL), span)
+            for index in steps:
+                address = part_address(address, index, span)
+            frame.emit(ir.Store(address, value, span))
         case OfVariable(local, steps):
             frame.emit(ir.Assign(local, with_part(ir.Read(local, local.type, span), steps, value, span), span))
         case InMemory(address):

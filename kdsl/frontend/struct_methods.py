@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from types import FunctionType
 
-from kdsl.frontend import complex_numbers, structs
+from kdsl.frontend import complex_numbers, fixed_arrays, structs
 from kdsl.frontend.callees import BoundMethod
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame
@@ -17,6 +17,7 @@ from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, is_bool
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp, CompareOp, UnaryOp
 from kdsl.lang.complex_type import ComplexType
+from kdsl.lang.fixed_array import FixedArrayType
 from kdsl.lang.struct import OWNER
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import TupleType, boolean
@@ -65,7 +66,11 @@ def attribute(frame: Frame, value: Runtime, type: StructType, node: ast.Attribut
     if type.index(node.attr) is None and owner is not None and hasattr(owner, node.attr) and not _is_hidden(node.attr):
         return _member(frame, value, owner, node)
     index = structs.field_index(frame, type, node)
-    return POISON if index is None else Runtime(structs.field(value.expr, type, index, frame.span(node)))
+    if index is None:
+        return POISON
+    if isinstance(type.fields[index].type, FixedArrayType):
+        return fixed_arrays.attribute(frame, value, index, node)
+    return Runtime(structs.field(value.expr, type, index, frame.span(node)))
 
 
 def _is_hidden(name: str) -> bool:

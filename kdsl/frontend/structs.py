@@ -52,6 +52,20 @@ def owner_name(frame: Frame) -> str:
     return owner.__name__
 
 
+def changeable(frame: Frame, local: ir.Local, target: ast.expr) -> bool:
+    """Whether a variable's parts may be assigned to: not those of a method's own object, where that would be lost."""
+    method = method_name(frame)
+    if method is None or frame.changes_self or method in IN_PLACE:
+        return True
+    name = local.name
+    if frame.scope.parameters[0].arg != name:
+        return True
+    made = owner_name(frame)
+    hint = f"return a new struct: return {made}(...)" if method.startswith("__") else f"call it as p.{method}(...)"
+    frame.error(target, f"`{name}` is a copy here: what `{method}` assigns to it is lost", hint)
+    return False
+
+
 def construct(frame: Frame, type: StructType, node: ast.Call) -> Value:
     """``Particle(position, mass=2.0)``: each field converted as what is stored; defaults for those left out."""
     name = frame.text(node.func)

@@ -13,7 +13,10 @@ from typing import Any
 
 from kdsl.ir import nodes as ir
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import ArrayType, PointerType, TupleType, Type
+from kdsl.lang.types import ArrayType, PointerType, Space, TupleType, Type
+
+_STEPS = (ir.ElementAddress, ir.Bitcast, ir.FieldAddress, ir.View, ir.ArrayExpr, ir.AssumeAligned)
+"""From one address to another into the same memory."""
 
 
 def written_parameters(
@@ -21,25 +24,37 @@ def written_parameters(
 ) -> frozenset[int]:
     """The uids of the parameters through which memory may be written."""
     pointers = {p.uid for p in parameters if _points(p.type)}
+    if not pointers:
+        return frozenset()
+    found = _found(body, callees)
+    return frozenset(uid for uid in pointers if uid in found or ~uid in found)
+
+
+def is_written(local: ir.Local, body: tuple[ir.Stmt, ...], callees: Mapping[str, ir.Function]) -> bool:
+    """Whether the memory in which a variable lies may be written through its address."""
+    return ~local.uid in _found(body, callees)
+
+
+def _found(body: tuple[ir.Stmt, ...], callees: Mapping[str, ir.Function]) -> set[int]:
+    """The uids of the variables through which memory may be written; ``~uid`` for the memory of a variable itself."""
     found: set[int] = set()
     origins: dict[int, set[int]] = {}
-    if pointers:
-        pending: list[Any] = list(body)
-        while pending:
-            _visit(pending.pop(), pending, found, origins, callees)
+    pending: list[Any] = list(body)
+    while pending:
+        _visit(pending.pop(), pending, found, origins, callees)
     # What is written through a variable is written through what it is a part of.
     spread = list(found)
     while spread:
         new = origins.get(spread.pop(), set()) - found
         found |= new
         spread += new
-    return frozenset(found & pointers)
+    return found
 
 
 def _read_at(address: ir.Expr) -> list[ir.Expr]:
     """What is evaluated for an address that is only read at; the variable that it starts from is left out."""
     found: list[ir.Expr] = []
-    while isinstance(address, ir.ElementAddress | ir.Bitcast | ir.FieldAddress | ir.View | ir.AssumeAligned):
+    while isinstance(address, _STEPS):
         match address:
             case ir.ElementAddress(base, indices):
                 found += indices
@@ -47,19 +62,52 @@ def _read_at(address: ir.Expr) -> list[ir.Expr]:
             case ir.View(base, starts, stops, steps):
                 found += [bound for bound in (*starts, *stops, *steps) if bound is not None]
                 address = base
+            case ir.ArrayExpr(inner, extents, strides):
+                found += [*extents, *strides]
+                address = inner
             case ir.FieldAddress(inner) | ir.Bitcast(inner) | ir.AssumeAligned(inner):
                 address = inner
-    return found if isinstance(address, ir.Read) else [*found, address]
+    return found if isinstance(address, ir.Read | ir.LocalAddress) else [*found, address]
 
 
-def _origin(value: ir.Expr) -> ir.Local | None:
+def _root(address: ir.Expr) -> int | None:
+    """The variable that holds the pointer or array from which an address is made, or in which it lies."""
+    while isinstance(address, _STEPS):
+        address = _inner(address)
+    match address:
+        case ir.Read(local):
+            return local.uid
+        case ir.LocalAddress(local):
+            return ~local.uid
+    return None
+
+
+def _inner(address: ir.Expr) -> ir.Expr:
+    match address:
+        case ir.ElementAddress(inner) | ir.View(inner) | ir.FieldAddress(inner) | ir.Bitcast(inner):
+            return inner
+        case ir.ArrayExpr(inner) | ir.AssumeAligned(inner):
+            return inner
+    raise AssertionError(address)
+
+
+def _origin(value: ir.Expr) -> int | None:
     """The variable of which an array is a part, or the whole."""
-    is_part = isinstance(value, ir.View | ir.AssumeAligned)
+    whole = value
     while isinstance(value, ir.View | ir.AssumeAligned):
         value = value.base if isinstance(value, ir.View) else value.operand
-    if not isinstance(value, ir.Read) or not (is_part or isinstance(value.type, ArrayType)):
-        return None
-    return value.local
+    if isinstance(value, ir.ArrayExpr) or (isinstance(value, ir.Read) and (value is not whole or _is_array(value))):
+        return _root(value)
+    return None
+
+
+def _is_array(value: ir.Expr) -> bool:
+    return isinstance(value.type, ArrayType)
+
+
+def _is_own(address: ir.Expr) -> bool:
+    """Whether an address is in local memory, where pointers lie that the function was passed in a struct."""
+    return isinstance(address.type, PointerType) and address.type.space is Space.LOCAL
 
 
 def _points(type: Type) -> bool:
@@ -79,6 +127,9 @@ def _visit(
 ) -> None:
     match node:
         case ir.Load(address, policy=policy):
+            if _points(node.type) and _is_own(address) and (owner := _root(address)) is not None:
+                # What the pointers of a struct point at may be written through what is loaded.
+                found.add(owner)
             pending += [*_read_at(address), *([] if policy is None else [policy])]
         case ir.Prefetch(address):
             pending += _read_at(address)
@@ -87,7 +138,7 @@ def _visit(
         case ir.Extent(array=array) | ir.Stride(array=array):
             pending += _read_at(array)
         case ir.Assign(local, value) | ir.AssignExpr(local, value) if (origin := _origin(value)) is not None:
-            origins.setdefault(local.uid, set()).add(origin.uid)
+            origins.setdefault(local.uid, set()).add(origin)
             pending += _read_at(value)
         case ir.Call(function=name, arguments=arguments):
             callee = callees.get(name)
@@ -99,6 +150,8 @@ def _visit(
                     pending += _read_at(argument)
                 else:
                     pending.append(argument)
+        case ir.LocalAddress(local):
+            found.add(~local.uid)
         case ir.Read(local):
             # Any other use of the pointer: it may be written through.
             found.add(local.uid)

@@ -69,6 +69,15 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
+class LocalAddress:
+    """Where a variable lies, whose struct has an array in it: that is in local memory, or in registers after all."""
+
+    local: Local
+    type: PointerType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class AssignExpr:
     """Store to a local, and give the value (walrus; the middle of a chained comparison)."""
 
@@ -207,6 +216,7 @@ class InlinePtx:
 Expr = (
     Const
     | Read
+    | LocalAddress
     | AssignExpr
     | Binary
     | Unary

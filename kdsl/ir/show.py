@@ -130,6 +130,8 @@ class _Printer:
                 return str(np.float32(value)) if type == F32 else str(value)
             case ir.Read(local):
                 return self.name(local)
+            case ir.LocalAddress(local):
+                return f"&{self.name(local)}"
             case ir.AssignExpr(local, value):
                 text = self.expr(value)
                 return f"({self.target(local)} := {text})"

@@ -140,6 +140,9 @@ class _Verifier:
             case ir.Read(local, type):
                 _require(local.type == type, e, "another type than its variable")
                 _require(self.locals.get(local.uid, local) == local, e, "two variables of one uid")
+            case ir.LocalAddress(local, type):
+                _require(local.type == type.element and type.space is Space.LOCAL, e, "another type than its variable")
+                _require(self.locals.get(local.uid, local) == local, e, "two variables of one uid")
             case ir.AssignExpr(local, value, type):
                 self.local(local, e)
                 _require(local.type == value.type == type, e, "another type than its variable")

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform, get_origin, over
 import numpy as np
 
 from kdsl.lang.complex_type import ComplexType
+from kdsl.lang.fixed_array import FixedArrayType, held, items, nested
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import STRUCT_TYPE, MemoryType, PointerType, ScalarType, VectorType, as_type
 
@@ -37,10 +38,10 @@ def struct(*, align: int) -> Callable[[C], C]: ...
 def struct(cls: Any = None, /, *, align: int = 1) -> Any:
     """Make a class a struct: its annotated names are fields, in this order, naturally aligned as in C.
 
-    A field is a scalar, a vector, a `Ptr`, or another struct; it may have a default. ``align`` asks for more than the
-    strictest field's alignment (up to 16), so that a struct of four f32 is loaded and stored at once. Methods,
-    operators, static methods, properties and class constants are for kernels and the host alike. ``Particle.dtype`` is
-    the NumPy dtype of the same layout. TypeError for what cannot be a struct.
+    A field is a scalar, a vector, a `Ptr`, a `FixedArray` or another struct; it may have a default. ``align`` asks for
+    more than the strictest field's alignment (up to 16), so that a struct of four f32 is loaded and stored at once.
+    Methods, operators, static methods, properties and class constants are for kernels and the host alike.
+    ``Particle.dtype`` is the NumPy dtype of the same layout. TypeError for what cannot be a struct.
     """
     # The names around the class: its annotations may be strings.
     caller = sys._getframe(1)
@@ -74,6 +75,8 @@ def _made(cls: Any, align: int, names: Mapping[str, Any]) -> Any:
         function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
         if isinstance(function, FunctionType):
             setattr(function, OWNER, cls)
+    if any(isinstance(f.type, FixedArrayType) for f in made.fields) and "__setattr__" not in vars(cls):
+        cls.__setattr__ = _set  # type: ignore[method-assign, assignment]
     compares = "__eq__" in vars(cls)
     dataclasses.dataclass(eq=False)(cls)
     setattr(cls, STRUCT_TYPE, made)
@@ -129,7 +132,7 @@ def _field_type(annotation: Any, made: StructType, what: str) -> MemoryType:
         raise TypeError(f"{what}: a struct cannot hold itself; hold a pointer to one: Ptr[{made}]")
     if isinstance(type, ScalarType | VectorType | PointerType | StructType):
         return type
-    raise TypeError(f"{what} is {type}; a field is a scalar, a vector, a Ptr or a struct")
+    raise TypeError(f"{what} is {type}; a field is a scalar, a vector, a Ptr, a FixedArray or a struct")
 
 
 def is_struct(value: object) -> bool:
@@ -148,15 +151,30 @@ def numbers(type: StructType, value: Any) -> tuple[Any, ...]:
     """What the fields of an object (or a NumPy record) hold, as nested tuples that NumPy takes for an element."""
     found: list[Any] = []
     for field in type.fields:
-        held = value[field.name] if isinstance(value, np.void) else getattr(value, field.name)
-        match field.type:
-            case StructType() if not isinstance(field.type, ComplexType):
-                found.append(numbers(field.type, held))
-            case PointerType():
-                found.append(0 if held is None else getattr(held, "address", held))
-            case _:
-                found.append(held)
+        part = value[field.name] if isinstance(value, np.void) else getattr(value, field.name)
+        found.append(_plain(field.type, part))
     return tuple(found)
+
+
+def _plain(type: MemoryType, value: Any) -> Any:
+    """One field as NumPy takes it."""
+    match type:
+        case FixedArrayType():
+            return nested(type, [_plain(type.element, item) for item in items(type, value)])
+        case StructType() if not isinstance(type, ComplexType):
+            return numbers(type, value)
+        case PointerType():
+            return 0 if value is None else getattr(value, "address", value)
+        case _:
+            return value
+
+
+def _set(self: Any, name: str, value: Any) -> None:
+    """Assign to an attribute of an object; what an array field is given is copied into an array."""
+    type = next((f.type for f in struct_type_of(self).fields if f.name == name), None)
+    if isinstance(type, FixedArrayType):
+        value = held(type, value, f"`{name}` of {struct_type_of(self)}")
+    object.__setattr__(self, name, value)
 
 
 def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -171,4 +189,11 @@ def _equal(self: Any, other: object) -> Any:
     if type(other) is not type(self):
         return NotImplemented
     pairs = ((getattr(self, f.name), getattr(other, f.name), f.type) for f in struct_type_of(self).fields)
-    return all(bool(np.all(np.equal(a, b))) if isinstance(t, VectorType) else bool(a == b) for a, b, t in pairs)
+    return all(bool(np.all(np.equal(a, b))) if _is_numbers(t) else bool(a == b) for a, b, t in pairs)
+
+
+def _is_numbers(type: MemoryType) -> bool:
+    """Whether a field holds several numbers, which NumPy compares one by one."""
+    if isinstance(type, FixedArrayType):
+        return isinstance(type.element, ScalarType | VectorType | ComplexType)
+    return isinstance(type, VectorType)

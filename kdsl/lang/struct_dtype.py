@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from kdsl.lang.complex_type import ComplexType
+from kdsl.lang.fixed_array import fixed_array
 from kdsl.lang.struct_type import StructField, StructType
-from kdsl.lang.types import MemoryType, ScalarType, Type, VectorType, as_type
+from kdsl.lang.types import MemoryType, ScalarType, VectorType, as_type
 
 
 @cache
@@ -25,9 +26,10 @@ def struct_of_dtype(dtype: np.dtype[Any]) -> StructType:
         assert dtype.fields is not None
         field, offset, *_ = dtype.fields[name]
         if field.subdtype is not None:
-            scalar, shape = field.subdtype
-            element = as_type(scalar)
-            type: MemoryType = _vector(name, element, shape)
+            base, shape = field.subdtype
+            while base.subdtype is not None:
+                base, shape = base.base, (*shape, *base.shape)
+            type: MemoryType = _array(base, shape, offset, dtype.itemsize)
         elif field.names is not None:
             type = struct_of_dtype(field)
         else:
@@ -44,12 +46,15 @@ def struct_of_dtype(dtype: np.dtype[Any]) -> StructType:
     return made
 
 
-def _vector(name: str, element: Type, shape: tuple[int, ...]) -> VectorType:
-    if len(shape) != 1 or shape[0] not in (2, 3, 4):
-        raise TypeError(f"field {name!r} has the shape {shape}, and kernels have vectors of 2 to 4")
-    if not isinstance(element, ScalarType):
-        raise TypeError(f"field {name!r} has elements of {element}, of which kernels have no vectors")
-    return VectorType(element, shape[0])
+def _array(base: np.dtype[Any], shape: tuple[int, ...], offset: int, size: int) -> MemoryType:
+    """A sub-array: a vector where it may be one, of 2 to 4 numbers that are aligned as one; else an array."""
+    element = struct_of_dtype(base) if base.names is not None else as_type(base)
+    assert isinstance(element, ScalarType | StructType)
+    if len(shape) == 1 and shape[0] in (2, 3, 4) and isinstance(element, ScalarType):
+        vector = VectorType(element, shape[0])
+        if vector.align <= 16 and offset % vector.align == 0 and size % vector.align == 0:
+            return vector
+    return fixed_array(element, shape)
 
 
 def dtype_name(type_: ScalarType | StructType) -> str:

@@ -59,7 +59,7 @@ class StructType:
         for field in self.fields:
             name, place = f"{path}{field.name}", offset + field.offset
             if isinstance(field.type, StructType):
-                yield from field.type.leaves(f"{name}.", place)
+                yield from field.type.leaves(name if hasattr(field.type, "shape") else f"{name}.", place)
             else:
                 yield name, field.type, place
 

@@ -317,7 +317,10 @@ else:
 
         def __class_getitem__(cls, element):
             # A type variable stays one, for a launch or a call to bind.
-            return PointerType(element if isinstance(element, TypeVar) else as_type(element))
+            type = element if isinstance(element, TypeVar) else as_type(element)
+            if hasattr(type, "shape") and isinstance(type, StructType):
+                raise TypeError(f"a {type} is a field of a struct; a pointer to its elements is Ptr[{type.element}]")
+            return PointerType(type)
 
     class Array:
         """A C-contiguous array of 1 to 4 dimensions: ``Array[f32, 2]``."""
@@ -327,7 +330,7 @@ else:
             if not isinstance(ndim, int) or not 1 <= ndim <= 4:
                 raise TypeError(f"Array takes a dtype and 1 to 4 dimensions, got {ndim!r}")
             scalar = element if isinstance(element, TypeVar) else as_type(element)
-            if not isinstance(scalar, ElementType | TypeVar):
+            if not isinstance(scalar, ElementType | TypeVar) or hasattr(scalar, "shape"):
                 raise TypeError(f"the elements of an Array are scalars, vectors or structs, got {scalar}")
             return ArrayType(scalar, ndim)
 

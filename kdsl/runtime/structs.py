@@ -12,9 +12,10 @@ import numpy as np
 from kdsl.backend import Backend
 from kdsl.lang import float8
 from kdsl.lang.complex_type import ComplexType
+from kdsl.lang.fixed_array import FixedArrayType, items
 from kdsl.lang.struct_dtype import described, difference, dtype_name
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import F32, PointerType, ScalarType, VectorType
+from kdsl.lang.types import F32, MemoryType, PointerType, ScalarType, VectorType
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 from kdsl.runtime.formats import FORMATS
 from kdsl.runtime.memory import DeviceArray
@@ -53,18 +54,31 @@ def _complex_bytes(where: str, type_: ComplexType, value: Any) -> bytes:
 def _numbers(where: str, type_: StructType, value: Any, backend: Backend) -> Iterator[Any]:
     """What is packed for each field, in order."""
     for field in type_.fields:
-        held, place = getattr(value, field.name), f"{where}: field `{field.name}`"
-        match field.type:
-            case StructType() as inner:
-                yield struct_bytes(place, inner, held, backend)
-            case VectorType() as vector:
-                yield from numbers(place, vector, held)
-            case PointerType() as pointer:
-                yield _address(place, pointer, held, backend)
-            case ScalarType(is_float8=True) as scalar:
-                yield _float8(place, scalar, held)
-            case ScalarType() as scalar:
-                yield packable(place, scalar, held)
+        yield from _packed(f"{where}: field `{field.name}`", field.type, getattr(value, field.name), backend)
+
+
+def _packed(place: str, type_: MemoryType, held: Any, backend: Backend) -> Iterator[Any]:
+    match type_:
+        case FixedArrayType():
+            for i, item in enumerate(_items(place, type_, held)):
+                yield from _packed(f"{place}[{i}]", type_.element, item, backend)
+        case StructType():
+            yield struct_bytes(place, type_, held, backend)
+        case VectorType():
+            yield from numbers(place, type_, held)
+        case PointerType():
+            yield _address(place, type_, held, backend)
+        case ScalarType(is_float8=True):
+            yield _float8(place, type_, held)
+        case ScalarType():
+            yield packable(place, type_, held)
+
+
+def _items(place: str, type_: FixedArrayType, held: Any) -> list[Any]:
+    try:
+        return list(items(type_, held))
+    except ValueError as error:
+        raise ArgumentValueError(f"{place}: {error}") from None
 
 
 def _float8(where: str, type_: ScalarType, value: Any) -> int:
@@ -100,15 +114,21 @@ def _format(type_: StructType) -> struct.Struct:
     """How `struct` packs it, with gaps as explicit pad bytes."""
     text, end = "=", 0
     for field in type_.fields:
-        text += "x" * (field.offset - end)
-        match field.type:
-            case StructType() as inner:
-                text += f"{inner.size}s"
-            case VectorType() as vector:
-                text += FORMATS[vector.element.name] * vector.lanes
-            case PointerType():
-                text += "Q"
-            case ScalarType() as scalar:
-                text += "B" if scalar.is_float8 else FORMATS[scalar.name]
+        text += "x" * (field.offset - end) + _character(field.type)
         end = field.offset + field.type.size
     return struct.Struct(text + "x" * (type_.size - end))
+
+
+def _character(type_: MemoryType) -> str:
+    """How `struct` packs a field."""
+    match type_:
+        case FixedArrayType():
+            return _character(type_.element) * len(type_.fields)
+        case StructType():
+            return f"{type_.size}s"
+        case VectorType():
+            return FORMATS[type_.element.name] * type_.lanes
+        case PointerType():
+            return "Q"
+        case ScalarType():
+            return "B" if type_.is_float8 else FORMATS[type_.name]

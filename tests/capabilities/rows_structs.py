@@ -7,6 +7,7 @@ import numpy as np
 from kdsl import (
     FULL_MASK,
     Array,
+    FixedArray,
     Ptr,
     address_of,
     atomic,
@@ -129,6 +130,38 @@ def in_memories(out: Ptr[f64], x: Array[Vec, 1]):
     own[i % 2].x = f32(i)
     sync_threads()
     out[i] = f64(s[31 - i].x + s[31 - i].y + own[i % 2].x)
+
+
+@struct
+class Weights:
+    w: FixedArray[f32, 4]
+    m: FixedArray[i32, 2, 3]
+
+
+WEIGHTS = np.zeros(32, Weights.dtype)
+WEIGHTS["w"], WEIGHTS["m"] = N[:, None] * [1, 2, 3, 4], N[:, None, None] + np.arange(6).reshape(2, 3)
+
+
+@row("Types", "FixedArray[f32, 4]", "arrays in structs, indexed at run time: one load", inputs=(WEIGHTS,),
+     out=N * (N % 4 + 1.0) + N + 3 + N % 3, instructions=("ld.global.b32",))  # fmt: skip
+@kernel
+def arrays_in_structs(out: Ptr[f64], a: Array[Weights, 1]):
+    i = grid(1)
+    out[i] = f64(a[i].w[i % 4]) + a[i].m[1, i % 3]
+
+
+@row("Types", "arrays of variables' structs", "changed, iterated, copied with their struct", inputs=(WEIGHTS,),
+     out=N * 10 + 5.0 + 100 * N)  # fmt: skip
+@kernel
+def arrays_in_variables(out: Ptr[f64], a: Array[Weights, 1]):
+    i = grid(1)
+    f = a[i]
+    g = f
+    f.w[i % 4] += 5
+    total = 0.0
+    for x in f.w:
+        total += x
+    out[i] = f64(total) + 100 * g.w[0]
 
 
 QUADS = np.zeros(32, Quad.dtype)

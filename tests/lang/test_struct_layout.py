@@ -162,9 +162,9 @@ def test_leaves() -> None:
         ({"a": str}, "field `a` of Bad is <class 'str'>, which is no type of the kernel language"),
         (
             {"a": kdsl.Array[f32, 1]},
-            "field `a` of Bad is Array[f32, 1]; a field is a scalar, a vector, a Ptr or a struct",
+            "field `a` of Bad is Array[f32, 1]; a field is a scalar, a vector, a Ptr, a FixedArray or a struct",
         ),
-        ({"a": None}, "field `a` of Bad is None; a field is a scalar, a vector, a Ptr or a struct"),
+        ({"a": None}, "field `a` of Bad is None; a field is a scalar, a vector, a Ptr, a FixedArray or a struct"),
         ({"class": f32}, "field `class` of Bad: a field cannot have this name"),
         ({"__a": f32}, "field `__a` of Bad: a field cannot have this name"),
         ({"dtype": f32}, "field `dtype` of Bad: a field cannot have this name"),

@@ -4,7 +4,23 @@
 
 import numpy as np
 
-from kdsl import Array, Ptr, address_of, atomic, constant, f32, f32x4, i32, kernel, local, shared, struct
+from kdsl import (
+    Array,
+    FixedArray,
+    Ptr,
+    address_of,
+    atomic,
+    constant,
+    f32,
+    f32x4,
+    f64,
+    i32,
+    kernel,
+    load,
+    local,
+    shared,
+    struct,
+)
 from tests.frontend.harness import check_errors
 
 
@@ -243,3 +259,85 @@ def test_annotations():
         pass
 
     check_errors(k)
+
+
+@struct
+class Weights:
+    w: FixedArray[f32, 4]
+    d: FixedArray[f64, 2] = (0.0, 0.0)
+    n: i32 = 0
+
+    def sneaky(self):  # error: `sneaky` changes an array of `self` through another name, and is not seen to change it
+        w = self.w
+        w[0] = 1
+        return self.n
+
+    def lent(self):  # error: `lent` changes an array of `self` through another name, and is not seen to change it
+        clear(self.w)
+        return self.n
+
+    def __neg__(self):
+        self.w[0] = 1  # error: `self` is a copy here: what `__neg__` assigns to it is lost
+        return self
+
+
+def clear(w):
+    w[0] = 0
+
+
+def made(w):
+    return Weights(w)
+
+
+def escaped(w):
+    f = Weights(w)
+    return f.w  # error: a local array of `escaped` ends with it
+
+
+def test_arrays_in_structs():
+    table = np.zeros(2, Weights.dtype)
+
+    @kernel
+    def k(a: Array[Weights, 1], out: Ptr[f32], n: i32):
+        f = a[0]
+        out[0] = f.w[4]  # error: index 4 is out of range: `f.w` has extent 4 along axis 0
+        out[1] = f.w[-1]  # error: a negative index does not count from the end: `f.w` would be read before its start
+        out[2] = a[0].w  # error: this is a global array of 4 f32, but `out` takes f32
+        f.w = (1, 2, 3)  # error: this is tuple[i32, i32, i32], but `f.w` takes FixedArray[f32, 4]
+        f.w = 1.0  # error: this is a float literal (f32), but `f.w` takes FixedArray[f32, 4]
+        f.d = [0.1, 0.2]  # error: this list is of f32, but `f.d` takes FixedArray[f64, 2]
+        made(a[0].w).w[0] = 1  # error: `made(a[0].w).w[0]` is in a copy of a struct, which nothing can read afterwards
+        made(a[0].w).w[:] = 1  # error: `made(a[0].w).w[:]` is in a copy of a struct, which nothing can read afterwards
+        constant.array(table, Weights)[0].w[n] = 1  # error: a kernel cannot write constant memory
+        f.w[0, 1] = 1  # error: `f.w` has 1 dimension, and this is 2 indices
+        f.w[0].x = 1  # error: a kernel cannot set attributes
+        g: FixedArray[f32, 4] = f.w  # error: the type `FixedArray` cannot be indexed
+
+    check_errors(k)
+
+
+def test_arrays_of_methods():
+    @kernel
+    def k(a: Array[Weights, 1], n: i32):
+        f = a[0]
+        a[0].n = f.sneaky()
+
+    check_errors(k, helpers=(Weights.sneaky,))
+
+    @kernel
+    def lends(a: Array[Weights, 1], n: i32):
+        a[0].n = a[1].lent()
+
+    check_errors(lends, helpers=(Weights.lent,))
+
+    @kernel
+    def negates(a: Array[Weights, 1], n: i32):
+        a[0] = -a[1]
+
+    check_errors(negates, helpers=(Weights.__neg__,))
+
+    @kernel
+    def escapes(a: Array[Weights, 1], n: i32):
+        a[0].w = escaped(a[1].w)
+
+    check_errors(escapes, helpers=(escaped,))
