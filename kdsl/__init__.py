@@ -18,13 +18,15 @@ backend     what a place that runs kernels offers: the driver and the emulator a
 devices     which device is current: a GPU where there is one, else the emulator
 host        arrays, streams and events on the current device
 variables   arrays that kernels and the host know by name: `device.array`, `constant.empty`
-groups      what groups of threads do together, in the kernel language
-random      random numbers: functions in the kernel language
+parameters  what a launch or `compile` says of a kernel's parameters
+groups      what groups of threads do together. It is written in the kernel language, and so are random (random
+            numbers), complex_functions and block_copies
 module      several kernels in one module, and modules that other compilers made
 explorer    views of a compilation
 cli         the ``kdsl`` command, with files (loading a user's), demo and doctor
 records     dataclasses that cost little to make
 timeline    what took how long; tracing records the calls of the emulator in it
+checks      how a failed check of a debug build is told; garbage holds the collector back
 
 Public names are loaded when they are first used: importing kdsl costs little beyond NumPy and calls nothing of CUDA.
 `kdsl.compile`, `kdsl.math` and `kdsl.random` are not in ``__all__``: they would hide Python's own in an ``import *``.
