@@ -52,31 +52,35 @@ def _extreme(frame: Frame, node: ast.Call, op: BinaryOp) -> Value:
     arguments = positional(frame, node, op.value, 1, None)
     if arguments is None:
         return POISON
-    is_generator = isinstance(arguments[0], ast.GeneratorExp)
-    values = [] if is_generator else [frame.value(a) for a in arguments]
     before: list[ir.Expr] = []
     if len(arguments) == 1:
-        place = arguments[0]
-        if isinstance(place, ast.GeneratorExp):
-            made = values_of(frame, place)
-            if made is None:
-                return POISON
-            parts, before = made
-        else:
-            found = elements(frame, values[0], place)
-            found = array_elements(frame, values[0], place) if found is None else found
-            if found is None:
-                if not isinstance(values[0], Poison):
-                    frame.error(node, f"{op.value}() takes 2 or more arguments, or a tuple")
-                return POISON
-            parts = found
-        values, arguments = list(parts), [place] * len(parts)
+        (place,) = arguments
+        found = _values_in(frame, place, node, op)
+        if found is None:
+            return POISON
+        values, before = found
+        arguments = [place] * len(values)
         if not values:
             return frame.error(node, f"{op.value}() of an empty tuple")
+    else:
+        values = [frame.value(a) for a in arguments]
     result = values[0]
     for value, place in zip(values[1:], arguments[1:], strict=True):
         result = binary(frame, op, Operands(result, value, node, (arguments[0], place)))
     return Runtime(after(frame, before, result.expr)) if isinstance(result, Runtime) else result
+
+
+def _values_in(frame: Frame, place: ast.expr, node: ast.Call, op: BinaryOp) -> tuple[list[Value], list[ir.Expr]] | None:
+    """The values in the one argument of min or max, and what is evaluated before them; None (reported) if it is one."""
+    if isinstance(place, ast.GeneratorExp):
+        made = values_of(frame, place)
+        return None if made is None else (list(made[0]), made[1])
+    whole = frame.value(place)
+    found = elements(frame, whole, place)
+    found = array_elements(frame, whole, place) if found is None else found
+    if found is None and not isinstance(whole, Poison):
+        frame.error(node, f"{op.value}() takes 2 or more arguments, or a tuple")
+    return None if found is None else (list(found), [])
 
 
 def one_operand(op: UnaryOp) -> Handler:

@@ -225,3 +225,11 @@ def test_types_are_no_functions_of_other_things():
         x[0] = f32  # error: the type `f32` is not a value that a kernel computes with
 
     check_errors(k)
+
+
+def test_a_generator_among_several_arguments():
+    @kernel
+    def k(x: Ptr[f32]):
+        min((i for i in range(3)), 2)  # error: a generator expression is only for sum, min, max, any and all
+
+    check_errors(k)
