@@ -57,5 +57,6 @@ COMPARISONS = {
         Comparison("18_monte_carlo_pi", "count_inside", cooperating.monte_carlo, 1 << 28),
         Comparison("19_warp_aggregated_atomics", "keep_above", cooperating.compaction, 1 << 27),
         Comparison("20_softmax", "softmax", cooperating.softmax, 4096),
+        Comparison("25_fft", "fft", cooperating.fft, 1 << 16),
     )
 }

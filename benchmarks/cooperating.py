@@ -1,4 +1,4 @@
-"""The kernels of examples 11 to 20, whose threads depend on each other, at sizes past any cache."""
+"""The kernels of examples 11 to 20 and 25, whose threads depend on each other, at sizes past any cache."""
 
 from __future__ import annotations
 
@@ -222,3 +222,21 @@ def softmax(gpu: Device, example: ModuleType, n: int) -> Workload:
     ours = [pointer(on_device.address), i32(rows), i32(n // 4), pointer(out.address), i32(rows), i32(n // 4)]
     grid, block = (ceil_div(32 * rows, example.BLOCK), 1, 1), (example.BLOCK, 1, 1)
     return Workload(grid, block, ours, theirs, [out], check, bytes_moved=8 * rows * n, launches=1)
+
+
+def fft(gpu: Device, example: ModuleType, n: int) -> Workload:
+    """``n`` rows."""
+    width = example.N
+    x = np.resize(random(2 * min(n, 4096) * width, -1, 1, seed=25), 2 * n * width).view(np.complex64).reshape(n, width)
+    on_device, out = upload(gpu, x), output(gpu, (n, width), np.complex64)
+    theirs = [pointer(on_device.address), pointer(out.address)]
+
+    def check(outputs: list[Array]) -> str | None:
+        part = slice(0, 256)
+        expected = example.reference(x[part])
+        apart = np.linalg.norm(outputs[0][part] - expected, axis=1)
+        return wrong(apart, np.zeros(apart.size), example.error_bound(expected))
+
+    ours = [pointer(on_device.address), i32(n), i32(width), pointer(out.address), i32(n), i32(width)]
+    grid, block = (n, 1, 1), (example.BLOCK, 1, 1)
+    return Workload(grid, block, ours, theirs, [out], check, bytes_moved=16 * n * width, launches=1)

@@ -45,6 +45,7 @@ SIZES = {
     "monte_carlo_pi": 3001,
     "warp_aggregated_atomics": 5003,
     "softmax": 76,
+    "fft": 3,
 }
 
 

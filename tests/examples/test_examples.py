@@ -40,6 +40,7 @@ SMALL: dict[str, list[str]] = {
     "22_life_in_one_launch": ["--height", "37", "--width", "45", "--steps", "9", "--blocks", "5"],
     "23_cluster_ring": ["--n", "1201"],
     "24_layer_norm": ["--rows", "37", "--vectors", "41"],
+    "25_fft": ["--rows", "3"],
 }
 
 
