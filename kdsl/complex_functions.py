@@ -100,7 +100,7 @@ def log(z):
     x, y = abs(z.real), abs(z.imag)
     large, small = max(x, y), min(x, y)
     angle = math.atan2(z.imag, z.real)
-    if large < _SMALL:
+    if x < _SMALL and y < _SMALL:  # neither of them NaN, which max() leaves out
         return joined(math.log(math.hypot(large * _UP, small * _UP)) - 54.0 * _LN_2, angle)
     length = math.hypot(0.5 * x, 0.5 * y)
     if 0.355 < length < 0.865:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kdsl import complex_functions as functions
-from kdsl.frontend import convert, weak
+from kdsl.frontend import convert
 from kdsl.frontend.arguments import match_arguments, positional
 from kdsl.frontend.callees import BoundMethod
 from kdsl.frontend.effects import has_effects
@@ -400,6 +400,11 @@ def cmath_call(frame: Frame, callee: Any, node: ast.Call) -> Value:
     values = [frame.value(a) for a in arguments]
     if any(isinstance(v, Poison) for v in values):
         return POISON
+    if is_rect:
+        for value, place in zip(values, arguments, strict=True):
+            if is_complex(value):
+                hint = f"take a part: {owner_text(frame, place)}.real"
+                return frame.error(place, f"{name}() takes real numbers, and this is {named(type_of(value))}", hint)
     if all(isinstance(v, Weak) for v in values):
         return _by_python(frame, callee, [v.value for v in values if isinstance(v, Weak)], node)
     return _rect(frame, values, arguments, node) if is_rect else _of_one(frame, function, values[0], arguments[0], node)
@@ -412,10 +417,6 @@ def _of_one(frame: Frame, function: Any, value: Value, place: ast.expr, node: as
 
 
 def _rect(frame: Frame, values: list[Value], places: list[ast.expr], node: ast.Call) -> Value:
-    for value, place in zip(values, places, strict=True):
-        if is_complex(value):
-            hint = f"take a part: {owner_text(frame, place)}.real"
-            return frame.error(place, f"cmath.rect() takes real numbers, and this is {named(type_of(value))}", hint)
     type = common(frame, values[0], values[1], (places[0], places[1]), "cmath.rect()")
     if type is None:
         return POISON
@@ -425,15 +426,11 @@ def _rect(frame: Frame, values: list[Value], places: list[ast.expr], node: ast.C
 
 
 def _by_python(frame: Frame, function: Any, numbers: list[Any], node: ast.Call) -> Value:
-    if function in (cmath.isnan, cmath.isinf, cmath.isfinite, cmath.polar):
-        return frame.host(function(*numbers), node)
     try:
-        # What is real among them is complex to cmath.
-        first = complex(numbers[0]) if function is not cmath.rect else numbers[0]
-        made = function(*numbers) if function is cmath.rect else weak.evaluate(function, first)
-    except weak.WeakError as error:
-        return frame.error(node, str(error))
-    return Weak(made)
+        made = function(*numbers)
+    except (ValueError, OverflowError) as error:
+        return frame.error(node, f"this constant cannot be computed: {error}")
+    return frame.host(made, node)
 
 
 def converted(frame: Frame, value: Runtime, type: ComplexType, node: ast.expr) -> ir.Expr | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cmath
+
 from kdsl import Ptr, atomic, complex64, complex128, f32, f64, groups, i32, kernel, math
 
 from ..harness import check_errors
@@ -65,5 +67,25 @@ def test_mistakes_in_calls():
         z.conjugate(1)  # error: conjugate() takes 0 arguments, and this gives 1
         z.conjugate().real = 2  # error: `z.conjugate()` is no variable of this function, and no element of an array
         1j / 0  # error: this constant divides by zero
+
+    check_errors(k)
+
+
+def test_mistakes_with_cmath():
+    @kernel
+    def k(x: f32, z: complex64, p: Ptr[f32]):
+        cmath.acos(z)  # error: `cmath.acos` has no counterpart on the device
+        #   # hint: 1j * cmath.log(z - 1j * cmath.sqrt(1.0 - z * z))
+        cmath.log(z, 2)  # error: cmath.log() takes no base in a kernel # hint: cmath.log(z) / math.log(base)
+        cmath.exp(p)  # error: cmath.exp() takes numbers, and this is Ptr[f32]
+        cmath.exp("1")  # error: cmath.exp() takes numbers, and this is the string '1'
+        cmath.exp()  # error: cmath.exp() takes 1 argument, and this gives 0
+        cmath.rect(z, 1)  # error: cmath.rect() takes real numbers, and this is complex64 # hint: take a part: z.real
+        cmath.rect(x)  # error: cmath.rect() takes 2 arguments, and this gives 1
+        cmath.log(0)  # error: this constant cannot be computed: math domain error
+        cmath.exp(1e6)  # error: this constant cannot be computed: math range error
+        cmath.rect(1e400, 1e400)  # error: this constant cannot be computed: math domain error
+        cmath.rect(1j, 1)  # error: cmath.rect() takes real numbers, and this is a complex literal (complex64)
+        cmath.nothing(z)  # error: the module `cmath` has no attribute `nothing`
 
     check_errors(k)
