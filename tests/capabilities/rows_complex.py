@@ -11,6 +11,7 @@ from .capability import row
 N = np.arange(32)
 Z = ((N % 7 - 3) + 1j * (N % 5 - 2)).astype(np.complex64)
 WIDE = Z.astype(np.complex128)
+ROOTS = ((N % 4 + 1) + 1j * (N % 5 - 2)).astype(np.complex64)
 CONJUGATES = Z[::-1].conj()
 CONJUGATES.real += 1
 
@@ -84,11 +85,14 @@ def sums(out: Ptr[complex64], z: Ptr[complex64]):
     out[i] = groups.tile(8).reduce(z[i], "add")
 
 
-@row("Math", "cmath.sqrt(z)", "and Python's other functions of complex numbers", out=Z, inputs=(Z * Z,))
+@row(
+    "Math",
+    "cmath.sqrt(z)",
+    "and Python's other functions of complex numbers: see above",
+    out=ROOTS,
+    inputs=(ROOTS * ROOTS,),
+)
 @kernel
 def roots(out: Ptr[complex64], square: Ptr[complex64]):
     i = grid(1)
-    root = cmath.sqrt(square[i])
-    # Of the two roots the one in the half that the number itself is in: exact for such squares.
-    is_other = (i % 7 < 3) or (i % 7 == 3 and i % 5 < 2)
-    out[i] = -root if is_other else root
+    out[i] = cmath.sqrt(square[i])
