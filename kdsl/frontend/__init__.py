@@ -16,7 +16,7 @@ memory          memory and memory_index, arrays, lists with escapes, views, resh
 types           vectors, structs, complex_numbers, named (tuples)
 threads         barriers, clusters; groups with collectives, combining, scratch and workspace
 text            printing with composites; inline PTX: inline, ptx_template, ptx_operands, ptx_instructions
-mistakes        syntax, untyped (without types); hints and instead: what to write
+mistakes        syntax, untyped (without types); hints with divisions, and instead: what to write
 """
 
 from kdsl.frontend.annotations import kernel_parameters

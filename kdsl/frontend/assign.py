@@ -10,6 +10,7 @@ from functools import partial
 from kdsl.frontend import complex_numbers, convert, places, struct_methods, swizzles, vectors
 from kdsl.frontend.array_elements import parts_of
 from kdsl.frontend.copies import assign_part
+from kdsl.frontend.divisions import cast_hint, whole
 from kdsl.frontend.escapes import check_made_anew
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, converted
@@ -173,9 +174,16 @@ def bind(frame: Frame, target: ast.Name, value: Value, place: ast.expr) -> ir.Ex
         if got is None:
             frame.runtime(value, place)
         else:
-            conflict(frame, target, got, type, place)
+            conflict(frame, target, got, type, place, _divided(frame, value, type, place))
         return None
     return converted(frame, value, type, place, f"`{name}`")  # type: ignore[arg-type]
+
+
+def _divided(frame: Frame, value: Value, type: Lattice, place: ast.expr) -> str | None:
+    """The hint for a float that ints were divided to, where the variable is an int; None for other values."""
+    if not isinstance(value, Runtime) or not isinstance(type, ScalarType) or whole(place, value.expr) is None:
+        return None
+    return cast_hint(frame, place, value.expr, type) if type.is_int else None
 
 
 def may_widen(type: Lattice) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from kdsl.frontend import convert, vector_functions, vector_operators, vectors, weak
 from kdsl.frontend.arguments import match_arguments
+from kdsl.frontend.divisions import cast_hint
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, converted, is_weak_value, named, owner_text
 from kdsl.frontend.overloads import (
@@ -222,10 +223,12 @@ def _bind(
         wanted = _weak_default(weak_values, allowed)
     chosen = _constraint(wanted, allowed)
     if chosen is None:
-        place = next(
-            p for n, (_, p) in given.items() if any(q.name == n and q.form == variable for q in signature.parameters)
+        value, place = next(
+            pair for n, pair in given.items() if any(q.name == n and q.form == variable for q in signature.parameters)
         )
         hint = f"cast it: {allowed[0]}({frame.text(place)})"
+        if isinstance(value, Runtime):
+            hint = cast_hint(frame, place, value.expr, allowed[0])
         frame.error(place, f"{frame.text(node.func)}() takes {_either(allowed)}, and this is {wanted}", hint)
     return chosen
 

@@ -6,6 +6,7 @@ import ast
 from itertools import product
 
 from kdsl.frontend import convert
+from kdsl.frontend.divisions import cast_hint
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import (
     POISON,
@@ -104,7 +105,7 @@ def converted(frame: Frame, value: Value, type: Type, node: ast.expr, what: str)
     if isinstance(source, ScalarType) and isinstance(type, ScalarType):
         if convert.converts(source, type):
             return cast(expr, type, frame.span(node))
-        frame.error(node, f"this is {source}, but {what} takes {type}", f"cast it: {type}({frame.text(node)})")
+        frame.error(node, f"this is {source}, but {what} takes {type}", cast_hint(frame, node, expr, type))
         return None
     if isinstance(type, ComplexType):
         from kdsl.frontend import complex_numbers  # it stands above, and only complex numbers need it
