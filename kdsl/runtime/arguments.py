@@ -67,6 +67,10 @@ class Parameter:
             return f"{self.type} (an array of {self.element.numpy} with {dimensions})"
         return f"{self.type} (an array of {dtype_name(self.element)} with {_dimensions(self.type.ndim)})"
 
+    def passing(self, made: str) -> str:
+        """The advice to pass ``made``, a copy: what the kernel writes into one is lost with it."""
+        return f"pass {made}, and keep it: the kernel may write it" if self.written else f"pass {made}"
+
     def error(self, kind: Callable[[str], ArgumentError], got: str, fix: str) -> ArgumentError:
         return kind(f"{self.where} takes {self.takes}, got {got}; {fix}")
 
@@ -116,7 +120,7 @@ def array_argument(parameter: Parameter, value: Any, backend: Backend) -> ArrayA
         found = _of_vectors(parameter, vector, found)
     elif found.address % parameter.element.align and 0 not in found.shape:
         where = f"an array at an address that is no multiple of {parameter.element.align}"
-        raise parameter.error(ArgumentValueError, where, "pass a copy")
+        raise parameter.error(ArgumentValueError, where, parameter.passing("a copy"))
     _check_layout(parameter, found)
     return found
 
@@ -135,8 +139,8 @@ def _of_vectors(parameter: Parameter, vector: VectorType, found: ArrayArgument) 
         raise parameter.error(ArgumentValueError, f"{count} elements, which are no whole number of vectors", fix)
     if count and found.address % vector.align:
         where = f"an array at an address that is no multiple of {vector.align}"
-        copy = f"pass {name}.copy()" if found.host is not None else "pass a copy"
-        raise parameter.error(ArgumentValueError, where, copy)
+        copy = f"{name}.copy()" if found.host is not None else "a copy"
+        raise parameter.error(ArgumentValueError, where, parameter.passing(copy))
     return replace(found, shape=shape[:-1], strides=None) if isinstance(parameter.type, ArrayType) else found
 
 
@@ -177,17 +181,17 @@ def _host_problem(parameter: Parameter, array: np.ndarray[Any, Any]) -> Argument
     """What is wrong with a NumPy array that does not fit."""
     dtype = array.dtype
     name = parameter.name
-    conversion = f"pass {name}.astype({_spelled(parameter.element)})"
     got = f"NumPy array of {dtype}"
     if isinstance(parameter.element, StructType) and not isinstance(parameter.element, ComplexType) and dtype.isnative:
         got = f"NumPy array of {described(dtype)}"
-        conversion = f"{difference(parameter.element, dtype)}: {conversion}"
     if is_masked(array):
-        return parameter.error(ArgumentTypeError, "a masked array", f"pass {name}.filled(value) or {name}.data")
+        filled = "" if parameter.written else f"{name}.filled(value) or "
+        return parameter.error(ArgumentTypeError, "a masked array", f"pass {filled}{name}.data")
     if not dtype.isnative:
+        conversion = parameter.passing(f"{name}.astype({_spelled(parameter.element)})")
         return parameter.error(ArgumentTypeError, f"a {got} ({dtype.str}, not this machine's byte order)", conversion)
     if dtype != parameter.element.numpy:
-        return parameter.error(ArgumentTypeError, f"a {got}", conversion)
+        return parameter.error(ArgumentTypeError, f"a {got}", _conversion(parameter, dtype))
     if array.ndim == 0:
         return parameter.error(ArgumentTypeError, f"a {got} with no dimensions", f"pass {name}.reshape(1)")
     if parameter.written and not array.flags.writeable:
@@ -195,7 +199,43 @@ def _host_problem(parameter: Parameter, array: np.ndarray[Any, Any]) -> Argument
             ArgumentValueError, f"a read-only {got}, which the kernel may write", f"pass {name}.copy() and use the copy"
         )
     where = f"at an address that is no multiple of {dtype.alignment}"
-    return parameter.error(ArgumentValueError, f"a misaligned {got} ({where})", f"pass {name}.copy()")
+    return parameter.error(ArgumentValueError, f"a misaligned {got} ({where})", parameter.passing(f"{name}.copy()"))
+
+
+def _conversion(parameter: Parameter, dtype: np.dtype[Any]) -> str:
+    """The advice for an array of another dtype."""
+    element, name = parameter.element, parameter.name
+    if _same_bytes(element, dtype):
+        return f"pass {_converted(element, dtype, name)}, which has the same bytes"
+    made = _converted(element, dtype, name)
+    if not isinstance(element, StructType) or isinstance(element, ComplexType):
+        return parameter.passing(str(made))
+    if made is not None:
+        return f"{difference(element, dtype)}: {parameter.passing(made)}"
+    first = (element.numpy.names or ("",))[0]
+    fields = f"make it np.zeros(shape, {_spelled(element)}) before, and set its fields, {name}[{first!r}] = ..."
+    return f"{difference(element, dtype)}: {fields}"
+
+
+def _converted(element: ScalarType | StructType, dtype: np.dtype[Any], name: str) -> str | None:
+    """The expression that makes an array of another dtype one of ``element``; None if no conversion does."""
+    spelled = _spelled(element)
+    if _same_bytes(element, dtype):
+        return f"{name}.view({spelled})"  # the same memory, into which the kernel writes
+    if not isinstance(element, StructType) or isinstance(element, ComplexType):
+        return f"{name}.astype({spelled})"
+    wanted = element.numpy.names or ()
+    if dtype.names is None or set(dtype.names) != set(wanted):
+        return None
+    # Why the fields by name? astype() goes by their order.
+    return f"{name}{'' if dtype.names == wanted else [list(wanted)]}.astype({spelled})"
+
+
+def _same_bytes(element: ScalarType | StructType, dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype of bits is what an array of ``element`` is kept as: ints of its size."""
+    if dtype.kind not in "iu" or dtype.itemsize != element.size or not isinstance(element, ScalarType):
+        return False
+    return element.is_int or element.numpy.name in ML_DTYPES.values()
 
 
 def _foreign(parameter: Parameter, value: Any, backend: Backend) -> ArrayArgument:
@@ -215,11 +255,15 @@ def _foreign(parameter: Parameter, value: Any, backend: Backend) -> ArrayArgumen
     _check_dtype(parameter, view.type, f"{shown(value)} of {view.dtype}", fix)
     if parameter.written and view.readonly:
         raise parameter.error(
-            ArgumentValueError, f"a read-only {shown(value)}, which the kernel may write", "pass a copy"
+            ArgumentValueError,
+            f"a read-only {shown(value)}, which the kernel may write",
+            "pass a copy and use the copy",
         )
     if view.address % parameter.element.size:
         raise parameter.error(
-            ArgumentValueError, f"{shown(value)} at the misaligned address 0x{view.address:x}", "pass a copy"
+            ArgumentValueError,
+            f"{shown(value)} at the misaligned address 0x{view.address:x}",
+            parameter.passing("a copy"),
         )
     if view.misaligned_strides:
         raise _not_contiguous(parameter, view.shape, "a contiguous copy")
@@ -231,11 +275,11 @@ def _array_fix(parameter: Parameter, value: Any) -> str:
     if value is None:
         return f"pass an array, such as np.zeros(n, {dtype}) or kdsl.empty(n, {parameter.element})"
     if isinstance(value, (list, tuple, range)):
-        return f"pass np.array(..., {dtype}), which the kernel can also write back to"
+        return parameter.passing(f"np.array(..., {dtype})")
     if hasattr(value, "to_numpy"):
-        return f"pass {parameter.name}.to_numpy(dtype={dtype})"
+        return parameter.passing(f"{parameter.name}.to_numpy(dtype={dtype})")
     if isinstance(value, (int, float, complex, np.generic)):
-        return f"pass an array of one element, np.array([...], {dtype})"
+        return parameter.passing(f"an array of one element, np.array([...], {dtype})")
     return f"pass a NumPy array, a kdsl.DeviceArray or a CUDA array of {dtype_name(parameter.element)}"
 
 
@@ -245,11 +289,16 @@ def _check_dtype(parameter: Parameter, type_: ScalarType | StructType | None, go
         isinstance(type_, StructType) and isinstance(element, StructType) and type_.numpy == element.numpy
     ):
         return
-    conversion = f"pass {fix}({_spelled(parameter.element)})" if fix else "pass a converted copy"
-    if got.startswith("a DeviceArray"):
-        conversion = f"pass kdsl.to_device({parameter.name}.to_host().astype({_spelled(parameter.element)}))"
+    name, made = parameter.name, f"{fix}({_spelled(element)})" if fix else "a converted copy"
+    if got.startswith("a DeviceArray") and type_ is not None and _same_bytes(element, type_.numpy):
+        conversion = f"pass {name}.view({element}), which has the same bytes"
+    elif got.startswith("a DeviceArray") and type_ is not None:
+        host = _converted(element, type_.numpy, f"{name}.to_host()")
+        conversion = parameter.passing(f"kdsl.to_device({host})" if host is not None else f"an array of {element}")
     elif got.startswith("torch."):
-        conversion = f"pass {parameter.name}.to(torch.{parameter.element.numpy})"
+        conversion = parameter.passing(f"{name}.to(torch.{element.numpy})")
+    else:
+        conversion = parameter.passing(made)
     raise parameter.error(ArgumentTypeError, got, conversion)
 
 
@@ -281,7 +330,10 @@ def _check_layout(parameter: Parameter, found: ArrayArgument) -> None:
 
 
 def _not_contiguous(parameter: Parameter, shape: tuple[int, ...], copy: str) -> ArgumentError:
-    return parameter.error(ArgumentValueError, f"an array of shape {shape} that is not contiguous", f"pass {copy}")
+    advice = parameter.passing(copy)
+    if isinstance(parameter.type, ArrayType) and not parameter.type.strided and parameter.vector is None:
+        advice += ", or leave out the annotation of the parameter, which then takes strided arrays"
+    return parameter.error(ArgumentValueError, f"an array of shape {shape} that is not contiguous", advice)
 
 
 def _check_narrow(parameter: Parameter, found: ArrayArgument) -> None:

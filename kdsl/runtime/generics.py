@@ -33,6 +33,8 @@ from kdsl.runtime.scalars import shown
 Parameters = Sequence[tuple[str, Type | None]]
 # In the order of a join of literals: each takes the values of those before it.
 LITERALS = (I32, I64, U64, F32)
+# Which arrays a kernel writes is known only when it is compiled.
+KEPT = "and keep it if the kernel writes it"
 
 
 def launched_variables(kernel: str, parameters: Parameters, given: Mapping[str, Any]) -> dict[TypeVar, Type]:
@@ -80,12 +82,13 @@ def _check(where: str, variable: TypeVar, type: Type, fix: str) -> None:
 
 def _fix(name: str, variable: TypeVar) -> str:
     scalars = [t for t in constraints(variable) if isinstance(t, ScalarType)]
-    return f"pass {name}.astype(np.{scalars[0].numpy.name})" if scalars else "pass such an array or number"
+    made = f"pass {name}.astype(np.{scalars[0].numpy.name}), {KEPT}" if scalars else ""
+    return made or "pass such an array or number"
 
 
 def _conversion(name: str, value: Any, type: Type) -> str:
     if isinstance(type, ScalarType) and isinstance(value, np.ndarray):
-        return f"pass {name}.astype(np.{type.numpy.name})"
+        return f"pass {name}.astype(np.{type.numpy.name}), {KEPT}"
     if isinstance(type, ScalarType) and isinstance(value, np.generic):
         return f"pass np.{type.numpy.name}({name})"
     return "convert one, or give each parameter a TypeVar of its own"

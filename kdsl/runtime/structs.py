@@ -33,7 +33,9 @@ def struct_bytes(where: str, type_: StructType, value: Any, backend: Backend) ->
         value = value[()]
     if isinstance(value, np.void):
         if value.dtype != type_.numpy:
-            fix = f"{difference(type_, value.dtype)}: pass an element of a.astype({dtype_name(type_)})"
+            has_fields = set(value.dtype.names or ()) == set(type_.numpy.names or ())
+            made = f"an element of a.astype({dtype_name(type_)})" if has_fields else f"{type_}(...)"
+            fix = f"{difference(type_, value.dtype)}: pass {made}"
             raise ArgumentTypeError(f"{where} takes {type_}, got a NumPy record of {described(value.dtype)}; {fix}")
         return value.tobytes()
     if type_.python is None or type(value) is not type_.python:

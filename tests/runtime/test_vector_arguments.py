@@ -92,10 +92,11 @@ def test_overlapping_arrays_stay_aligned_on_the_device() -> None:
     assert whole.tolist() == [1] * 4 + [2] * 4 + [1] * 8
 
 
+KEPT = ", and keep it: the kernel may write it"
 POINTER = "doubled: argument `a` takes Ptr[f32x4] (a contiguous array of float32, 4 for each vector), got "
 ROWS = "rows: argument `a` takes Array[f32x4, 1] (an array of float32 with 2 dimensions, the last of 4), got "
 REFUSED = [
-    (doubled, np.zeros(8), POINTER + "a NumPy array of float64; pass a.astype(np.float32)"),
+    (doubled, np.zeros(8), POINTER + "a NumPy array of float64; pass a.astype(np.float32)" + KEPT),
     (
         doubled,
         np.zeros(6, np.float32),
@@ -104,12 +105,12 @@ REFUSED = [
     (
         doubled,
         misaligned(8),
-        POINTER + "an array at an address that is no multiple of 16; pass a.copy()",
+        POINTER + "an array at an address that is no multiple of 16; pass a.copy()" + KEPT,
     ),
     (
         doubled,
         np.zeros((4, 8), np.float32)[:, :4],
-        POINTER + "an array of shape (4, 4) that is not contiguous; pass np.ascontiguousarray(a)",
+        POINTER + "an array of shape (4, 4) that is not contiguous; pass np.ascontiguousarray(a)" + KEPT,
     ),
     (rows, np.zeros(8, np.float32), ROWS + "an array of shape (8,); pass a.reshape(-1, 4)"),
     (rows, np.zeros((4, 2), np.float32), ROWS + "an array of shape (4, 2); pass a.reshape(-1, 4)"),
@@ -117,9 +118,13 @@ REFUSED = [
     (
         rows,
         np.zeros((4, 4), np.float32).T,
-        ROWS + "an array of shape (4, 4) that is not contiguous; pass np.ascontiguousarray(a)",
+        ROWS + "an array of shape (4, 4) that is not contiguous; pass np.ascontiguousarray(a)" + KEPT,
     ),
-    (rows, misaligned(8).reshape(2, 4), ROWS + "an array at an address that is no multiple of 16; pass a.copy()"),
+    (
+        rows,
+        misaligned(8).reshape(2, 4),
+        ROWS + "an array at an address that is no multiple of 16; pass a.copy()" + KEPT,
+    ),
 ]
 
 
