@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +62,8 @@ def set_device(device: str | int) -> None:
     Arrays stay on the device where they were made. ValueError for another name, RuntimeError if there is no such
     device.
     """
-    DEVICES.select(f"cuda:{device}" if isinstance(device, int) else device, _step_limit())
+    is_number = hasattr(type(device), "__index__") and not isinstance(device, bool)
+    DEVICES.select(f"cuda:{operator.index(device)}" if is_number else device, _step_limit())  # type: ignore[arg-type]
 
 
 def _step_limit() -> int | None:
@@ -184,6 +186,10 @@ class Kernel(Generic[P]):
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
+
+    def __reduce__(self) -> str:
+        # Pickled as functions are, by name: another process imports and compiles it.
+        return self.function.__qualname__
 
     @property
     def name(self) -> str:
@@ -366,6 +372,8 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
 
 def _checked_options(given: Mapping[str, Any]) -> Options:
     """The options that a user gave by name, and ``debug`` as KDSL_DEBUG says where they did not."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"options are a dict, such as {{'fmad': False}}, got {given!r}")
     return Options.checked({"debug": os.environ.get("KDSL_DEBUG", "") not in ("", "0"), **given})
 
 
@@ -393,6 +401,8 @@ def compile(
     unknown architecture or two kernels of one name, TypeError for a signature that does not fit or an unknown option.
     """
     kernels: list[Any] = list(kernel) if isinstance(kernel, Sequence) else [kernel]
+    if not kernels:
+        raise TypeError("compile() takes a kernel, or a list of at least one")
     for k in kernels:
         if not isinstance(k, Kernel):
             raise TypeError(f"compile() takes kernels, got {k!r}; decorate it with @kernel first")

@@ -69,7 +69,7 @@ class Devices:
         return self._start("emulator", step_limit)
 
     def _start(self, name: str, step_limit: int | None) -> Backend:
-        kind, _, ordinal = name.partition(":")
+        kind, _, ordinal = name.partition(":") if isinstance(name, str) else ("", "", "")
         if kind not in ("cuda", "emulator") or (ordinal and not (kind == "cuda" and ordinal.isdecimal())):
             raise InvalidChoice(f"no device is called {name!r}; choose 'cuda', 'cuda:N' or 'emulator'")
         key = f"cuda:{int(ordinal or 0)}" if kind == "cuda" else kind

@@ -141,6 +141,8 @@ def from_signature(
 
     TypeError for a signature that does not fit.
     """
+    if not isinstance(signature, Mapping | Sequence | None) or isinstance(signature, str | bytes):
+        raise TypeError(f"{kernel}: a signature is a dict by parameter, or a list, of types, got {signature!r}")
     given = dict(signature) if isinstance(signature, Mapping) else _listed(kernel, parameters, list(signature or ()))
     annotated = dict(parameters)
     generic = signed_variables(kernel, parameters, given, defaults)

@@ -116,8 +116,11 @@ def _initial(init: Any, variable: Variable) -> bytes | None:
     values = np.asarray(init)
     if isinstance(init, np.ndarray | np.generic) and values.dtype != variable.dtype:
         raise ValueError(f"init has {values.dtype}, and the array {variable.dtype}: init.astype(...) converts")
-    exact = values.astype(variable.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        exact = values.astype(variable.dtype)
     is_int = isinstance(variable.scalar, ScalarType) and variable.scalar.is_int
-    if values.dtype.kind in "iub" and is_int and not np.array_equal(exact.astype(object), values):
-        raise OverflowError(f"init has numbers that {variable.scalar} does not hold")
+    if values.dtype.kind in "iubf":
+        fits = exact.astype(object) == values if is_int else np.isfinite(exact) | ~np.isfinite(values)
+        if not np.all(fits):
+            raise OverflowError(f"init has numbers that {variable.scalar} does not hold")
     return np.broadcast_to(exact, variable.host_shape).tobytes()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +114,31 @@ def test_a_compilation_prints_shortly_and_its_tree_as_text() -> None:
 def test_compile_takes_kernels_only(given: Any) -> None:
     with pytest.raises(TypeError, match="takes kernels"):
         kdsl.compile(given, target="sm_90")
+
+
+@pytest.mark.parametrize(
+    ("kernels", "given", "message"),
+    [
+        ([], {}, "takes a kernel, or a list of at least one"),
+        (scale, {"options": 3}, "options are a dict"),
+        (scale, {"signature": 3}, "a signature is a dict by parameter, or a list"),
+        (scale, {"signature": "f32"}, "a signature is a dict by parameter, or a list"),
+    ],
+)
+def test_what_compile_takes(kernels: Any, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        kdsl.compile(kernels, target="sm_90", **given)
+
+
+def test_a_kernel_is_pickled_by_name() -> None:
+    assert pickle.loads(pickle.dumps(scale)) is scale
+    assert copy.deepcopy(scale) is scale
+
+
+@pytest.mark.parametrize("name", [None, 1.0, True, ("cuda", 0), [0]])
+def test_what_is_no_device(name: Any) -> None:
+    with pytest.raises(ValueError, match="no device is called"):
+        kdsl.set_device(name)
 
 
 def test_rebinding_a_captured_name_recompiles(monkeypatch: pytest.MonkeyPatch, device: str) -> None:

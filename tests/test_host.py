@@ -49,6 +49,12 @@ def test_what_an_event_cannot_time(device: str) -> None:
         untimed.elapsed_ms(kdsl.Stream().record())
     with pytest.raises(ValueError, match="the end event was never recorded"):
         kdsl.Stream().record().elapsed_ms(kdsl.Event())
+    with pytest.raises(TypeError, match="an Event is needed"):
+        kdsl.Stream().record().elapsed_ms(kdsl.Stream())  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="an Event is needed"):
+        kdsl.Stream().wait(kdsl.Stream())  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="recorded in a kdsl.Stream"):
+        kdsl.Event().record(0)  # type: ignore[arg-type]
 
 
 def test_arrays_are_made_on_the_current_device(device: str) -> None:

@@ -52,7 +52,7 @@ def infer_type(kernel: str, name: str, value: Any) -> Type:
         return F32
     if isinstance(value, complex):
         return COMPLEX64
-    if hasattr(value, "__index__") and not isinstance(value, type):
+    if hasattr(type(value), "__index__"):
         return _integer(where, operator.index(value))
     if callable(value) and not isinstance(value, type) and not hasattr(value, "__cuda_array_interface__"):
         return function_type(kernel, name, value, infer_type)

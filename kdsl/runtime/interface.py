@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -52,11 +53,17 @@ def device_view(value: Any) -> DeviceView | None:
 def _interface(interface: Mapping[str, Any], value: Any) -> DeviceView:
     if interface.get("mask") is not None:
         raise NotOnDeviceError("is masked; pass its data")
-    address, readonly = interface["data"]
-    shape = tuple(interface["shape"])
+    address, readonly = _data(interface["data"])
+    shape = _ints("shape", interface["shape"])
+    if min(shape, default=0) < 0:
+        raise NotOnDeviceError(f"has a __cuda_array_interface__ with the shape {shape}")
     type_, name = _scalar(interface["typestr"], str(getattr(value, "dtype", "")))
-    size = np.dtype(interface["typestr"]).itemsize
+    size = type_.size if type_ is not None else 1
     byte_strides = interface.get("strides")
+    if byte_strides is not None:
+        byte_strides = _ints("strides", byte_strides)
+        if len(byte_strides) != len(shape):
+            raise NotOnDeviceError(f"has a __cuda_array_interface__ with {len(shape)} extents, {byte_strides=}")
     strides, odd = None, False
     if byte_strides is not None and not _contiguous(shape, byte_strides, size):
         odd = any(stride % size for stride in byte_strides)
@@ -64,7 +71,24 @@ def _interface(interface: Mapping[str, Any], value: Any) -> DeviceView:
     stream = interface.get("stream")
     if stream is None:
         stream = current_stream(value)
-    return DeviceView(address or 0, shape, type_, name, strides, bool(readonly), _legacy(stream), odd)
+    return DeviceView(address, shape, type_, name, strides, bool(readonly), _legacy(stream), odd)
+
+
+def _ints(what: str, value: Any) -> tuple[int, ...]:
+    try:
+        return tuple(operator.index(number) for number in value)
+    except TypeError:
+        raise NotOnDeviceError(
+            f"has a __cuda_array_interface__ whose `{what}` is no tuple of ints: {value!r}"
+        ) from None
+
+
+def _data(value: Any) -> tuple[int, bool]:
+    """The address, 0 where there is none, and whether the memory is read-only."""
+    match value:
+        case (address, readonly) if address is None or (isinstance(address, int) and 0 <= address < 2**64):
+            return address or 0, bool(readonly)
+    raise NotOnDeviceError(f"has a __cuda_array_interface__ whose `data` is no (address, read-only): {value!r}")
 
 
 def _torch(tensor: Any) -> DeviceView | None:
@@ -112,6 +136,8 @@ def _legacy(stream: int | None) -> int | None:
 
 def _scalar(typestr: str, dtype: str) -> tuple[ScalarType | ComplexType | None, str]:
     # bfloat16 has no typestr of its own: libraries give two opaque bytes, and their dtype's name tells.
+    if not isinstance(typestr, str):
+        raise NotOnDeviceError(f"has a __cuda_array_interface__ whose `typestr` is no text: {typestr!r}")
     if typestr[1:] == "V2" and "bfloat16" in dtype:
         return SCALARS["bf16"], "bfloat16"
     try:

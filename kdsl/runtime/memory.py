@@ -6,6 +6,7 @@ import functools
 import math
 import operator
 import sys
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -49,9 +50,10 @@ class Allocation:
             "device memory is neither pickled nor deep-copied; copy it with .to_host() and kdsl.to_device()"
         )
 
-    def __del__(self) -> None:
-        # At interpreter exit the driver may be gone already, and the process gives all memory back anyway.
-        if self.address and not sys.is_finalizing():
+    def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
+        # At interpreter exit the driver may be gone already, and the process gives all memory back anyway. `sys` may be
+        # gone, too: a default value stays.
+        if self.address and not is_exiting():
             self.backend.free(self.address)
 
 

@@ -4,6 +4,7 @@ fix.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 import struct
@@ -15,6 +16,7 @@ from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.types import F64, I32, I64, U64, Kind, ScalarType
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 from kdsl.runtime.formats import FORMATS
+from kdsl.runtime.memory import is_masked
 
 # Exact classes that any float parameter packs directly. Others (Fraction, Decimal, 0-d arrays) take the checked way.
 REAL_CLASSES: frozenset[type] = frozenset(
@@ -25,6 +27,9 @@ REAL_CLASSES: frozenset[type] = frozenset(
 
 # Those of them that compare with any number, without a rounding of its own.
 WIDE_CLASSES: frozenset[type] = frozenset({float, int, bool, np.float64})
+
+# What has a __float__ and is no real number: text, records and dates of NumPy among them.
+NO_REALS = (str, bytes, complex, np.complexfloating, np.flexible, np.datetime64, np.timedelta64)
 
 
 def bf16_bits(value: Any) -> int:
@@ -49,7 +54,9 @@ def bf16_bits(value: Any) -> int:
 
 def packable(where: str, type_: ScalarType, value: Any) -> Any:
     """What `struct` packs for ``value`` in a parameter of ``type_``; ``where`` begins every message."""
-    if isinstance(value, np.ndarray) and value.ndim == 0 and not type_.is_float:
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        if is_masked(value):
+            raise ArgumentTypeError(f"{where} takes a number ({type_}), got a masked array; pass its data: x.data[()]")
         value = value[()]
     if type_.kind is Kind.BOOL:
         return _boolean(where, value)
@@ -84,7 +91,10 @@ def constant(where: str, type_: ConstexprType, value: Any) -> bool | int | float
     assert type_.element is not None
     if type_.is_literal:
         # It takes the type it meets: only what none could take is refused here.
-        widest = F64 if type_.element.is_float else U64 if hasattr(value, "__index__") and value >= 0 else I64
+        widest = F64 if type_.element.is_float else I64
+        with contextlib.suppress(TypeError):  # of what is no int, which `packable` says
+            if widest is I64 and operator.index(value) > I64.maximum:
+                widest = U64
     else:
         widest = type_.element
     packed = packable(where, widest, value)
@@ -99,9 +109,9 @@ def narrowest(number: int) -> ScalarType | None:
 
 
 def _floating(where: str, type_: ScalarType, value: Any) -> Any:
-    if isinstance(value, (str, bytes, complex, np.complexfloating)) or not (
-        hasattr(value, "__float__") or hasattr(value, "__index__")
-    ):
+    # Why ask the class? `int` itself, whose objects are numbers, has these methods as well.
+    is_number = hasattr(type(value), "__float__") or hasattr(type(value), "__index__")
+    if isinstance(value, NO_REALS) or not is_number:
         fix = "; pass value.real" if isinstance(value, (complex, np.complexfloating)) else ""
         raise ArgumentTypeError(f"{where} takes a real number ({type_}), got {shown(value)}{fix}")
     if getattr(value, "shape", ()) != ():

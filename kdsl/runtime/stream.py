@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 from kdsl.backend import Backend
@@ -69,6 +70,7 @@ class Stream:
 
     def wait(self, event: Event) -> None:
         """Make later work here wait for ``event``."""
+        _check_event(event)
         if self._streams:
             self._streams.wait_event(event.handle, self.handle)
 
@@ -78,8 +80,8 @@ class Stream:
             raise AttributeError(f"this stream is on the {self.backend.name}, which no CUDA library can use")
         return (0, self.handle)
 
-    def __del__(self) -> None:
-        if getattr(self, "handle", 0) and self._streams and not sys.is_finalizing():
+    def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
+        if getattr(self, "handle", 0) and self._streams and not is_exiting():
             self._streams.destroy_stream(self.handle)
 
     def __repr__(self) -> str:
@@ -101,6 +103,8 @@ class Event:
 
     def record(self, stream: Stream | None = None) -> None:
         """Move the event to the end of what is in ``stream`` (the default stream if None) now."""
+        if stream is not None and not isinstance(stream, Stream):
+            raise TypeError(f"an event is recorded in a kdsl.Stream, got {stream!r}")
         self.recorded = True
         if self._streams:
             self._streams.record_event(self.handle, stream.handle if stream else 0)
@@ -118,6 +122,7 @@ class Event:
 
     def elapsed_ms(self, end: Event) -> float:
         """Milliseconds from this event to ``end``, which is waited for. On the emulator: the host's time."""
+        _check_event(end)
         for event, role in ((self, "start"), (end, "end")):
             if not event.recorded:
                 raise ValueError(f"the {role} event was never recorded")
@@ -128,9 +133,14 @@ class Event:
             return self._streams.elapsed_ms(self.handle, end.handle)
         return (end._host_time - self._host_time) * 1e3
 
-    def __del__(self) -> None:
-        if getattr(self, "handle", 0) and self._streams and not sys.is_finalizing():
+    def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
+        if getattr(self, "handle", 0) and self._streams and not is_exiting():
             self._streams.destroy_event(self.handle)
+
+
+def _check_event(event: Any) -> None:
+    if not isinstance(event, Event):
+        raise TypeError(f"an Event is needed, which stream.record() gives; got {event!r}")
 
 
 def stream_handle(stream: Any, backend: Backend) -> int:

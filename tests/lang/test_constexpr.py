@@ -175,3 +175,20 @@ def test_values_with_a_type_are_constants_too(device: Any):
         assert out[0] == expected
     with pytest.raises(kdsl.CompileError, match="no_such_attribute"):
         k[1, 1](out, 7, 2.0)
+
+
+@pytest.mark.parametrize("value", [int, "5", None, np.array(2.5), np.array("5"), np.array([3, 4]), np.ma.masked])
+def test_what_is_no_constant_number(value: Any):
+    with pytest.raises(kdsl.ArgumentError, match="argument `size` takes"):
+        shuffled[1, 4](np.zeros(4, np.int32), value, Mode.REVERSE, 10)
+
+
+def test_what_counts_as_an_int_is_a_constant(device: Any):
+    class Index:
+        def __index__(self) -> int:
+            return 4
+
+    for four in (Index(), np.array(4), np.uint8(4)):
+        out = np.zeros(4, np.int32)
+        shuffled[1, 4](out, four, Mode.REVERSE, 10)
+        assert list(out) == [13, 12, 11, 10]

@@ -35,6 +35,11 @@ class CudaArray:
     __cuda_array_interface__ = {"shape": (4,), "typestr": "<f4", "data": (4096, False), "version": 3}
 
 
+class CudaArrayWith:
+    def __init__(self, **fields: Any) -> None:
+        self.__cuda_array_interface__ = {**CudaArray.__cuda_array_interface__, **fields}
+
+
 class BrokenCudaArray:
     __cuda_array_interface__ = {"shape": (4,), "version": 3}
 
@@ -67,6 +72,31 @@ ARRAYS: list[tuple[Any, type[Exception], str]] = [
     (Frame(), ArgumentTypeError, "pass a.to_numpy(dtype=np.float32)"),
     (CudaArray(), ArgumentTypeError, "copy it to the host first"),
 ]  # fmt: skip
+
+
+INTERFACES: list[tuple[dict[str, Any], str]] = [
+    ({"data": None}, "`data` is no (address, read-only): None"),
+    ({"data": (4096,)}, "`data` is no (address, read-only): (4096,)"),
+    ({"data": (-4, False)}, "`data` is no (address, read-only): (-4, False)"),
+    ({"data": (2**64, False)}, "`data` is no"),
+    ({"data": (1.5, False)}, "`data` is no"),
+    ({"shape": None}, "`shape` is no tuple of ints: None"),
+    ({"shape": (1.5,)}, "`shape` is no tuple of ints: (1.5,)"),
+    ({"shape": (-1,)}, "with the shape (-1,)"),
+    ({"strides": 4}, "`strides` is no tuple of ints: 4"),
+    ({"strides": (4, 4)}, "with 1 extents, byte_strides=(4, 4)"),
+    ({"strides": ()}, "with 1 extents, byte_strides=()"),
+    ({"typestr": None}, "`typestr` is no text: None"),
+    ({"typestr": "any"}, "the emulator takes NumPy arrays"),
+    ({"typestr": "|V0", "strides": (2,)}, "the emulator takes NumPy arrays"),
+]
+
+
+@pytest.mark.parametrize(("fields", "text"), INTERFACES, ids=[str(fields) for fields, _ in INTERFACES])
+def test_interfaces_with_wrong_fields(backend: Any, fields: dict[str, Any], text: str) -> None:
+    run = Launcher("k", (("a", PTR),), backend, None).bind(LaunchConfig(1, 32))
+    with pytest.raises(ArgumentTypeError, match=re.escape(TAKES_PTR) + ".*" + re.escape(text)):
+        run(CudaArrayWith(**fields))
 
 
 @pytest.mark.parametrize(("value", "error", "text"), ARRAYS, ids=[text[:30] for _, _, text in ARRAYS])
@@ -110,6 +140,13 @@ SCALARS: list[tuple[Any, Any, type[Exception], str]] = [
     (F32, 1j, ArgumentTypeError, "takes a real number (f32), got complex 1j; pass value.real"),
     (F32, np.complex64(1), ArgumentTypeError, "takes a real number (f32), got numpy.complex64"),
     (F32, None, ArgumentTypeError, "takes a real number (f32), got None"),
+    (F32, float, ArgumentTypeError, "takes a real number (f32), got type"),
+    (F32, np.array("1"), ArgumentTypeError, "takes a real number (f32), got numpy.str_ 1"),
+    (F32, np.datetime64("2020"), ArgumentTypeError, "takes a real number (f32), got numpy.datetime64 2020"),
+    (F32, np.timedelta64(3, "s"), ArgumentTypeError, "takes a real number (f32), got numpy.timedelta64"),
+    (F32, np.zeros(1, "i4,f4")[0], ArgumentTypeError, "takes a real number (f32), got numpy.void"),
+    (F32, np.ma.masked, ArgumentTypeError, "takes a number (f32), got a masked array; pass its data: x.data[()]"),
+    (I32, np.ma.array(1, mask=True), ArgumentTypeError, "takes a number (i32), got a masked array"),
     (F32, np.zeros(1), ArgumentTypeError, "takes one number (f32), got numpy.ndarray; pass one element: x[0]"),
     (F32, 1e39, ArgumentValueError, "takes f32, got 1e+39, which is too large for it; declare the parameter as f64"),
     (BF16, 1e39, ArgumentValueError, "takes bf16, got 1e+39, which is too large for it; declare the parameter as f32"),
