@@ -120,9 +120,10 @@ def _policy(frame: Frame, found: dict[str, ast.expr], name: str) -> ir.Expr | No
     if isinstance(value, Poison):
         return None
     expr = frame.runtime(value, found["policy"])
-    if expr is None or expr.type == U64:
+    if expr is None or (expr.type == U64 and not isinstance(expr, ir.Const)):
         return expr
-    message = f"`policy` of {name}() is what createpolicy_fractional() gives, and this is {describe(expr.type)}"
+    this = "a constant" if isinstance(expr, ir.Const) else describe(expr.type)
+    message = f"`policy` of {name}() is what createpolicy_fractional() gives, and this is {this}"
     frame.error(found["policy"], message)
     return None
 

@@ -27,6 +27,7 @@ from kdsl.frontend import (
 from kdsl.frontend.barriers import named_barrier
 from kdsl.frontend.clusters import map_rank, rank_of
 from kdsl.frontend.frame import Frame
+from kdsl.frontend.policies import fractional
 from kdsl.frontend.values import Value
 from kdsl.groups.scratch import collect, collect_from, deposit
 from kdsl.ir.nodes import AtomicOp, UnaryOp
@@ -37,6 +38,7 @@ from kdsl.lang.casts import bitcast
 from kdsl.lang.cluster import map_shared_rank, shared_rank_of
 from kdsl.lang.inline import asm
 from kdsl.lang.memory import address_of, constant, load, local, prefetch, shared, store
+from kdsl.lang.policies import createpolicy_fractional
 from kdsl.lang.static import static_assert, static_range, type_of, unroll
 from kdsl.lang.synchronization import barrier, barrier_arrive
 
@@ -99,6 +101,7 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (atomic.load, atomics.load),
         (atomic.store, atomics.store),
         (barrier, named_barrier(barrier)),
+        (createpolicy_fractional, fractional),
         (barrier_arrive, named_barrier(barrier_arrive)),
         (map_shared_rank, map_rank),
         (shared_rank_of, rank_of),

@@ -69,6 +69,8 @@ def _interface(interface: Mapping[str, Any], value: Any) -> DeviceView:
         odd = any(stride % size for stride in byte_strides)
         strides = tuple(stride // size for stride in byte_strides)
     stream = interface.get("stream")
+    if stream is not None and not isinstance(stream, int):
+        raise NotOnDeviceError(f"has a __cuda_array_interface__ whose `stream` is no int: {stream!r}")
     if stream is None:
         stream = current_stream(value)
     return DeviceView(address, shape, type_, name, strides, bool(readonly), _legacy(stream), odd)

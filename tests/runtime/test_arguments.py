@@ -86,6 +86,7 @@ INTERFACES: list[tuple[dict[str, Any], str]] = [
     ({"strides": 4}, "`strides` is no tuple of ints: 4"),
     ({"strides": (4, 4)}, "with 1 extents, byte_strides=(4, 4)"),
     ({"strides": ()}, "with 1 extents, byte_strides=()"),
+    ({"stream": "legacy"}, "`stream` is no int: 'legacy'"),
     ({"typestr": None}, "`typestr` is no text: None"),
     ({"typestr": "any"}, "the emulator takes NumPy arrays"),
     ({"typestr": "|V0", "strides": (2,)}, "the emulator takes NumPy arrays"),

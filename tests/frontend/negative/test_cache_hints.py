@@ -33,5 +33,9 @@ def test_hints():
         #   'evict_unchanged', known while the kernel is compiled
         r = createpolicy_fractional("evict_first", secondary="evict_last")  # error: `secondary` takes
         #   'evict_unchanged' or 'evict_first', known while the kernel is compiled
+        t = createpolicy_fractional("evict_last", 2)  # error: a fraction is above 0 and up to 1, and this is 2.0
+        v = createpolicy_fractional("evict_last", 0.0)  # error: a fraction is above 0 and up to 1, and this is 0.0
+        w = load(x, 0, policy=u64(3))  # error: `policy` of load() is what createpolicy_fractional() gives, and this is
+        #   a constant
 
     check_errors(k)
