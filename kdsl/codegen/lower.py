@@ -13,6 +13,7 @@ from kdsl.codegen.debug_info import Directives, Locations, add_flag
 from kdsl.codegen.ranges import Ranges
 from kdsl.codegen.reachable import (
     check_cluster,
+    check_copies,
     check_parameters,
     check_shared_memory,
     parameter_ranges,
@@ -26,6 +27,7 @@ from kdsl.lang.fixed_array import has_fixed_array
 from kdsl.lang.layout import parameter_parts
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ArrayType, Kind, PointerType, ScalarType, Space, Type, VectorType, VoidType
+from kdsl.source import CompileError
 from kdsl.target import Target
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -43,15 +45,26 @@ class Attributes(llvm.values.FunctionAttributes):  # type: ignore[misc]  # llvml
 
 
 def lower(module: ir.Module, target: Target) -> str:
-    """LLVM IR text for NVPTX; CompileError where the target lacks what the tree asks for."""
+    """LLVM IR text for NVPTX; CompileError where the target lacks what the tree asks for, or the tree is too deep."""
+    try:
+        return _lower(module, target)
+    except RecursionError:
+        kernel = module.kernels[0]
+        message = f"`{kernel.source_name}` is nested too deeply to compile"
+        hint = "name parts of its expressions in variables; write loops for sum(), any() and `in` of hundreds of values"
+        raise CompileError.at(kernel.span, message, hint) from None
+
+
+def _lower(module: ir.Module, target: Target) -> str:
+    calls_themselves = recursive(module)
     for kernel in module.kernels:
+        check_copies(kernel, module, calls_themselves)
         check_shared_memory(kernel, module)
         check_cluster(kernel, target)
     version = max(target.ptx_version, *map(check_parameters, module.kernels))
     shared = ModuleContext(llvm.Module(name="kdsl"), target, version)
     shared.module.triple, shared.module.data_layout = TRIPLE, DATA_LAYOUT
     directives = Directives(shared.module)
-    calls_themselves = recursive(module)
     functions = {
         f.name: _declare(shared.module, f, inlined=f.name not in calls_themselves)
         for f in (*module.functions, *module.kernels)

@@ -15,6 +15,8 @@ from kdsl.target import Target
 
 STATIC_SHARED_LIMIT = 48 * 1024
 """Bytes of static shared memory that ptxas grants a block, on every architecture."""
+MOST_COPIES = 1 << 16
+"""Of device functions in a kernel: LLVM takes some ten seconds for them."""
 SMALL_PARAMETERS, PARAMETER_LIMIT = 4352, 32764
 """Bytes of kernel parameters in all, before PTX ISA 8.1 and from it on (PTX ISA 9.0, 5.1.6.1)."""
 LARGE_PARAMETERS = 81
@@ -61,6 +63,28 @@ def recursive(module: ir.Module) -> frozenset[str]:
         if name in seen:
             found.add(name)
     return frozenset(found)
+
+
+def check_copies(kernel: ir.Function, module: ir.Module, calls_themselves: frozenset[str]) -> None:
+    """CompileError at the call that makes too many copies of device functions: each call gets one, and calls in it."""
+    by_name = {f.name: f for f in module.functions}
+    known: dict[str, int] = dict.fromkeys(calls_themselves, 0)
+
+    def copies(f: ir.Function) -> int:
+        total = 0
+        for e in all_expressions(f.body):
+            if not isinstance(e, ir.Call):
+                continue
+            if e.function not in known:
+                known[e.function] = 1 + copies(by_name[e.function])
+            total += known[e.function]
+            if total > MOST_COPIES:
+                message = f"a device function is copied to each of its calls, and these make more than {MOST_COPIES}"
+                hint = "call it once and keep the result in a variable, or call it in a loop"
+                raise CompileError.at(e.span, f"{message} copies", hint)
+        return total
+
+    copies(kernel)
 
 
 def check_shared_memory(kernel: ir.Function, module: ir.Module) -> None:

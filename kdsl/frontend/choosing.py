@@ -177,11 +177,19 @@ def _equal(
         first, again = Runtime(a), Runtime(b)
     found: list[ir.Expr] = []
     for i, part in enumerate(parts):
-        one = compare(frame, ir.CompareOp.EQ, Operands(again if i else first, part, node, places))
+        compared = compare(frame, ir.CompareOp.EQ, Operands(again if i else first, part, node, places))
+        one = one_bool(frame, compared, node)
         if not isinstance(one, Runtime):
             return None
         found.append(one.expr)
     return found
+
+
+def one_bool(frame: Frame, compared: Value, node: ast.expr) -> Value:
+    """A comparison that another one is combined with: of vectors it is a bool for each lane, which is no test."""
+    if not isinstance(compared, Runtime) or compared.type == boolean:
+        return compared
+    return frame.error(node, "this compares vectors, which gives a bool for each lane", "test each: all(v == w)")
 
 
 def _or(left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:

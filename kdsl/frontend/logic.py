@@ -6,7 +6,7 @@ import ast
 import enum
 
 from kdsl.frontend import complex_numbers, struct_methods
-from kdsl.frontend.choosing import identity, membership
+from kdsl.frontend.choosing import identity, membership, one_bool
 from kdsl.frontend.frame import ALL, Frame, describe_object
 from kdsl.frontend.meet import converted, is_weak_value, meeting_type, mixed, named, scalar_as, settled
 from kdsl.frontend.operands import Operands
@@ -184,6 +184,8 @@ def _chain(frame: Frame, node: ast.Compare) -> tuple[Value, int]:
             assigned = frame.bound
         right, again = _kept(frame, right, right_node) if i + 1 < len(node.ops) else (right, right)
         one = _compared(frame, op, left, right, node, (left_node, right_node))
+        if len(node.ops) > 1:
+            one = one_bool(frame, one, node)
         if isinstance(one, Runtime):
             result = one.expr if result is None else _logical(frame, ir.LogicalOp.AND, result, one.expr, node)
         else:

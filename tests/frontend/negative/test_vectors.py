@@ -48,6 +48,8 @@ def test_operators():
             pass
         if v:  # error: a test takes numbers, and this is f32x4 # hint: take its components: v.x
             pass
+        r1 = v < v < v  # error: this compares vectors, which gives a bool for each lane # hint: test each: all(v == w)
+        r2 = v not in (v, v)  # error: this compares vectors, which gives a bool for each lane
         r3 = v // v.xy  # error: f32x4 and f32x2 have not as many components
         r4 = w**-1  # error: an int has no negative power # hint: write f32(w) ** ...
         r5 = n << w  # error: `<<` moves the bits of its left operand, which is no vector
