@@ -148,6 +148,8 @@ def _joined(frame: Frame, node: ast.expr, rows: list[Items | None]) -> Items | N
     if len(_shape(known[0])) > 3:
         frame.error(node, "a list has 4 dimensions at most")
         return None
+    if sum(len(row.values) * row.repeat for row in known) > LARGEST:
+        return _too_large(frame, node)
     values = tuple(v for row in known for v in _expanded(frame, row))
     before = tuple(b for row in known for b in row.before)
     return Items((len(known), *_shape(known[0])), values, before)
@@ -209,4 +211,10 @@ def _repeated(frame: Frame, node: ast.BinOp) -> Items | None:
         message = "this repeats one list, whose elements Python would share between the rows"
         frame.error(node, message, f"[{frame.text(_row(inner))} for _ in range({count})]")
         return None
+    if len(items.values) * items.repeat * count > LARGEST:
+        return _too_large(frame, node)
     return Items(items.shape, items.values, items.before, items.repeat * count)
+
+
+def _too_large(frame: Frame, node: ast.expr) -> None:
+    frame.error(node, f"a list has {LARGEST} elements at most", "fill a local.array((n, m), dtype) in a loop")
