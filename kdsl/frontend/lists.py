@@ -149,7 +149,8 @@ def _joined(frame: Frame, node: ast.expr, rows: list[Items | None]) -> Items | N
         frame.error(node, "a list has 4 dimensions at most")
         return None
     if sum(len(row.values) * row.repeat for row in known) > LARGEST:
-        return _too_large(frame, node)
+        _too_large(frame, node)
+        return None
     values = tuple(v for row in known for v in _expanded(frame, row))
     before = tuple(b for row in known for b in row.before)
     return Items((len(known), *_shape(known[0])), values, before)
@@ -212,7 +213,8 @@ def _repeated(frame: Frame, node: ast.BinOp) -> Items | None:
         frame.error(node, message, f"[{frame.text(_row(inner))} for _ in range({count})]")
         return None
     if len(items.values) * items.repeat * count > LARGEST:
-        return _too_large(frame, node)
+        _too_large(frame, node)
+        return None
     return Items(items.shape, items.values, items.before, items.repeat * count)
 
 

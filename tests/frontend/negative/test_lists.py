@@ -111,3 +111,16 @@ def test_generators():
         h = sorted((3, 1, 2))  # error: `sorted` cannot be called in a kernel
 
     check_errors(k)
+
+
+def test_lists_of_too_many_elements():
+    @kernel
+    def k(out: Ptr[i32]):
+        a = [[[[0] * 30 for _ in range(30)] for _ in range(30)] for _ in range(30)]
+        #   # error: a list has 4096 elements at most # hint: fill a local.array((n, m), dtype) in a loop
+        b = [0] * 4096 * 2  # error: a list has 4096 elements at most
+        c = [[0] * 4096 for _ in range(1)]
+        d = [[0] * 2048, [1] * 2049]  # error: the lists in a list are of one length, and these are 2048 and 2049
+        out[0] = c[0, 1]
+
+    check_errors(k)
