@@ -33,6 +33,10 @@ from kdsl.target import Target
 TRIPLE = "nvptx64-nvidia-cuda"
 # LLVM's own string for -nvptx-short-ptr: pointers to shared, constant and local memory have 32 bits.
 DATA_LAYOUT = "e-p3:32:32-p4:32:32-p5:32:32-p6:32:32-p7:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
+UNSEEN = "internal addrspace(3) global"
+WRITTEN_ELSEWHERE = "internal addrspace(3) externally_initialized global"
+"""Shared memory. Why externally initialized, which llvmlite cannot say? LLVM drops a read of what nothing writes, and
+the emulator could not tell that it is one."""
 PTX_VERSION_FLAG = "kdsl-ptx-version"
 """The module flag that carries the PTX ISA version which the module needs; `nvptx` reads it."""
 
@@ -79,7 +83,7 @@ def _lower(module: ir.Module, target: Target) -> str:
     if all(f.options.fastmath for f in module.kernels):
         # Read by LLVM's NVVMReflect pass, for what libdevice asks. Only for all at once: kernels share its functions.
         add_flag(shared.module, 4, "nvvm-reflect-ftz", 1)
-    return str(shared.module)
+    return str(shared.module).replace(UNSEEN, WRITTEN_ELSEWHERE)
 
 
 def _declare(module: llvm.Module, f: ir.Function, *, inlined: bool) -> llvm.Function:

@@ -1,0 +1,27 @@
+"""Reads of shared memory that nothing has written: LLVM must not drop them, and the emulator says so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kdsl import MemoryFault, Ptr, f32, kernel, shared, thread_idx
+
+
+@kernel
+def never(a: Ptr[f32]) -> None:
+    s = shared.array(32, f32)
+    a[thread_idx.x] = s[thread_idx.x]
+
+
+@kernel
+def elsewhere(a: Ptr[f32]) -> None:
+    s = shared.array(2, f32)
+    s[0] = 1.0
+    a[0] = s[1]
+
+
+@pytest.mark.parametrize("read", [never, elsewhere])
+def test_a_read_of_what_nothing_wrote(read) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(MemoryFault, match="read of 4 bytes of .* that were never written"):
+        read[1, 32](np.zeros(32, np.float32))
