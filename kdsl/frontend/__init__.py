@@ -11,10 +11,9 @@ statements      assign with unpacking, places, swizzles, mutating; loops with ar
 expressions     operators (of operands) with vector_operators, struct_methods, pointers; logic; casts; choosing; effects
 calls           constructs (an index by object), intrinsics with overloads and arguments, builtin, tuples,
                 comprehensions, functions with definitions, callables and callees, written; shuffles, vector_functions
-memory          memory and memory_index, arrays, lists with escapes, views, reshape, copies, array_elements,
-                module_variables; access and what uses it: atomics, caching with policies, addresses,
-                alignment
-types           vectors, structs, complex_numbers, named (tuples)
+memory          memory, memory_index and attributes, arrays, lists with escapes, views, reshape, copies, array_elements,
+                module_variables; access and what uses it: atomics, caching with policies, addresses, alignment
+types           vectors, structs with fixed_arrays, complex_numbers, named (tuples)
 threads         barriers, clusters; groups with collectives, combining, scratch and workspace
 text            printing with composites; inline PTX: inline, ptx_template, ptx_operands, ptx_instructions
 mistakes        syntax, untyped (without types); hints with divisions, and instead: what to write

@@ -9,11 +9,12 @@ from dataclasses import replace
 from kdsl.frontend import struct_methods
 from kdsl.frontend.arguments import match_arguments, positional
 from kdsl.frontend.array_elements import array_elements
+from kdsl.frontend.attributes import extent
 from kdsl.frontend.comprehensions import after, values_of
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import settled
-from kdsl.frontend.memory import as_int, constant_int, elements, extent
+from kdsl.frontend.memory import as_int, constant_int, elements
 from kdsl.frontend.operands import Operands
 from kdsl.frontend.operators import binary, is_operand, unary
 from kdsl.frontend.printing import constant_text

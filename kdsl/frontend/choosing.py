@@ -10,10 +10,11 @@ import enum
 from typing import Any
 
 from kdsl.frontend.arguments import positional
+from kdsl.frontend.attributes import is_enum_member
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import named, settled
-from kdsl.frontend.memory import elements, is_enum_member
+from kdsl.frontend.memory import elements
 from kdsl.frontend.operands import Operands
 from kdsl.frontend.operators import compare, known_type
 from kdsl.frontend.syntax import COMPARISONS

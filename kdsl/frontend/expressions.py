@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 
 from kdsl.frontend import convert, lists, struct_methods
+from kdsl.frontend.attributes import attribute
 from kdsl.frontend.callees import NestedFunction
 from kdsl.frontend.calls import call
 from kdsl.frontend.complex_numbers import is_complex
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.logic import bool_op, comparison, conditional
 from kdsl.frontend.meet import cast
-from kdsl.frontend.memory import attribute, subscript
+from kdsl.frontend.memory import subscript
 from kdsl.frontend.operands import Operands
 from kdsl.frontend.operators import BINARY, binary, is_operand, unary
 from kdsl.frontend.structs import struct_type

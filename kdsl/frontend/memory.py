@@ -1,15 +1,12 @@
-"""Elements and attributes: `a[i]`, `t[0]`, `a.shape`, `module.name`."""
+"""Elements: `a[i]`, `t[0]`, and where they lie in memory."""
 
 from __future__ import annotations
 
 import ast
-import enum
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any, TypeVar
 
-from kdsl.frontend import fixed_arrays, instead, struct_methods, structs, vectors, views
-from kdsl.frontend.captures import has_attributes
+from kdsl.frontend import fixed_arrays, struct_methods, structs, vectors, views
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.memory_index import Part, checked_index
@@ -28,11 +25,8 @@ from kdsl.frontend.values import (
 )
 from kdsl.frontend.values import constant_int as constant_int
 from kdsl.ir import nodes as ir
-from kdsl.lang.group_type import GroupType
-from kdsl.lang.index import Registers
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import (
-    I32,
     Array,
     ArrayType,
     ElementType,
@@ -68,7 +62,7 @@ def subscript(frame: Frame, node: ast.Subscript) -> Value:
             return frame.error(node, message, "put what both need in a plain function, without @kernel")
         case Static(object):
             return frame.error(
-                node.value, f"{describe_object(object, frame.text(node.value))} cannot be indexed", _static_hint(object)
+                node.value, f"{describe_object(object, frame.text(node.value))} cannot be indexed", object_hint(object)
             )
     parts = index_parts(frame, node)
     if isinstance(base, Runtime) and isinstance(base.type, ArrayType | PointerType) and views.is_view(base.type, parts):
@@ -103,7 +97,7 @@ def _is_tuple(value: Value) -> bool:
     return isinstance(value, Tuple) or (isinstance(value, Runtime) and isinstance(value.type, TupleType))
 
 
-def _static_hint(value: object) -> str | None:
+def object_hint(value: object) -> str | None:
     if type(value).__name__ in ("ndarray", "DeviceArray"):
         return "pass it to the kernel as a parameter"
     if isinstance(value, ScalarType):
@@ -226,7 +220,7 @@ def address_of(
     type = base.expr.type if isinstance(base, Runtime) else None
     if not isinstance(type, PointerType | ArrayType):
         what = describe_object(base.object, frame.text(base_node)) if isinstance(base, Static) else _kind(base)
-        hint = _static_hint(getattr(base, "object", None))
+        hint = object_hint(getattr(base, "object", None))
         if isinstance(base, Runtime) and isinstance(base.expr, ir.Load):
             hint = f"its address can: address_of({frame.text(base_node)})"
         frame.error(base_node, f"{what} cannot be indexed", hint)
@@ -279,132 +273,6 @@ def _count(n: int) -> str:
 def _kind(value: Value) -> str:
     type = type_of(value)
     return "a range" if isinstance(value, Range) else "this" if type is None else describe(type)
-
-
-def attribute(frame: Frame, node: ast.Attribute) -> Value:
-    """``owner.name``: of an array its shape, size, ndim and dtype; of a Python object what it holds."""
-    owner = frame.value(node.value)
-    if isinstance(owner, Poison):
-        return POISON
-    if isinstance(owner, Static):
-        return _static_attribute(frame, owner.object, node)
-    if node.attr == "value" and isinstance(owner, Weak) and is_enum_member(frame, node.value):
-        return owner
-    if isinstance(owner, Weak) and isinstance(owner.value, complex):
-        if node.attr in ("real", "imag"):
-            return Weak(owner.value.real if node.attr == "real" else owner.value.imag)
-        expr = frame.runtime(owner, node.value)
-        owner = POISON if expr is None else Runtime(expr)
-    type = type_of(owner)
-    if isinstance(type, ArrayType) and isinstance(owner, Runtime):
-        found = array_attribute(frame, owner.expr, type, node.attr, node)
-        if found is not None:
-            return found
-        return frame.error(node, f"an array has no attribute `{node.attr}` in a kernel", _array_hint(node.attr))
-    if isinstance(type, VectorType) and isinstance(owner, Runtime):
-        return vectors.attribute(frame, owner, type, node)
-    if isinstance(type, StructType) and isinstance(owner, Runtime):
-        return struct_methods.attribute(frame, owner, type, node)
-    if isinstance(type, GroupType) and isinstance(owner, Runtime):
-        from kdsl.frontend import groups  # start-up cost: only kernels with groups need it
-
-        return groups.attribute(frame, owner, type, node)
-    name = frame.text(node.value)
-    if isinstance(type, TupleType) and type.python is not None:
-        from kdsl.frontend.named import attribute as field  # it stands above tuples, and only their fields need it
-
-        return field(frame, owner, type, node)
-    if isinstance(type, PointerType) and node.attr == "dtype":
-        return Static(type.element)
-    if isinstance(type, PointerType):
-        hint = (
-            "pass the length as a parameter, or declare it as Array[T, ndim]"
-            if node.attr in ("shape", "size", "ndim")
-            else "it has elements, p[i], and dtype; arrays, Array[T, ndim], have more"
-        )
-        if isinstance(type.element, StructType) and type.element.index(node.attr) is not None:
-            hint = f"index it: {name}[0].{node.attr}"
-        return frame.error(node, f"`{name}` is a Ptr, which has no attribute `{node.attr}`", hint)
-    hint = "take its elements: t[0], t[1]" if isinstance(type, TupleType) else instead.of_number(node.attr)
-    return frame.error(
-        node, f"`{name}` is {describe(type) if type else 'no object'}, which has no attribute `{node.attr}`", hint
-    )
-
-
-def _array_hint(name: str) -> str:
-    if name in ("append", "extend", "insert", "pop", "remove", "sort", "copy", "fill"):
-        return "its length is fixed; its elements can be assigned: a[i] = x, a[:] = b"
-    return "it has shape, size, ndim, dtype, T, reshape() and view()"
-
-
-def is_enum_member(frame: Frame, node: ast.expr) -> bool:
-    """Whether this names a member of an IntEnum, which is a number already."""
-    owner = frame.value(node.value) if isinstance(node, ast.Attribute) else None
-    return isinstance(owner, Static) and isinstance(owner.object, enum.EnumMeta)
-
-
-def _static_attribute(frame: Frame, owner: object, node: ast.Attribute) -> Value:
-    name = frame.text(node.value)
-    if isinstance(owner, enum.Enum) and node.attr == "value":
-        return frame.host(owner.value, node)
-    if not has_attributes(owner):
-        return frame.error(node, f"{describe_object(owner, name)} has no attributes in a kernel", _static_hint(owner))
-    try:
-        value = frame.session.captures.attribute(owner, node.attr)
-    except (AttributeError, ImportError):
-        kind = "the module " if isinstance(owner, ModuleType) else ""
-        return frame.error(node, f"{kind}`{name}` has no attribute `{node.attr}`", _similar(owner, node.attr))
-    return frame.host(value, node)
-
-
-def _similar(owner: object, name: str) -> str | None:
-    if isinstance(owner, Registers):
-        return "it has x, y and z"
-    import difflib  # start-up cost: only for an error
-
-    close = difflib.get_close_matches(name, dir(owner), n=1)
-    return f"did you mean `{close[0]}`?" if close else None
-
-
-def array_attribute(frame: Frame, array: ir.Expr, type: ArrayType, name: str, node: ast.expr) -> Value | None:
-    """An array's attribute; None if it has none of that name."""
-    match name:
-        case "shape":
-            return Tuple(tuple(extent(frame, array, type, axis, node) for axis in range(type.ndim)))
-        case "ndim":
-            return Weak(type.ndim)
-        case "dtype":
-            return Static(type.element)
-        case "itemsize":
-            return Weak(type.element.size)
-        case "size":
-            return _size(frame, array, type, node)
-        case "T":
-            from kdsl.frontend.reshape import transposed  # it stands above this, and few kernels need it
-
-            return transposed(frame, array, type, node)
-    return None
-
-
-def extent(frame: Frame, array: ir.Expr, type: ArrayType, axis: int, node: ast.expr) -> Value:
-    """``array.shape[axis]``: a constant where the shape is known."""
-    if type.shape is not None:
-        return Weak(type.shape[axis])
-    return Runtime(ir.Extent(array, axis, type.index or I32, frame.span(node)))
-
-
-def _size(frame: Frame, array: ir.Expr, type: ArrayType, node: ast.expr) -> Value:
-    extents = [extent(frame, array, type, axis, node) for axis in range(type.ndim)]
-    if type.shape is not None:
-        total = 1
-        for n in type.shape:
-            total *= n
-        return Weak(total)
-    index = type.index or I32
-    product = extents[0].expr  # type: ignore[union-attr]
-    for e in extents[1:]:
-        product = ir.Binary(ir.BinaryOp.MUL, product, e.expr, index, frame.span(node))  # type: ignore[union-attr]
-    return Runtime(product)
 
 
 def array_of(

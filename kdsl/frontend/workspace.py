@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from kdsl.frontend.attributes import extent
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import named
-from kdsl.frontend.memory import extent
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, describe, type_of
 from kdsl.groups.whole_grid import UNKNOWN
 from kdsl.ir import nodes as ir
