@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import runpy
+import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from kdsl.compiler import Kernel, set_device, start_trace
 from kdsl.devices import DeviceChoiceError
 from kdsl.explorer import text
 from kdsl.files import FileError, kernels_of, load_file, syntax_message, user_traceback
+from kdsl.signatures import Open
 from kdsl.source import CompileError
 from kdsl.target import Target
 from kdsl.version import __version__
@@ -79,25 +81,37 @@ def run(file: Path, arguments: tuple[str, ...], trace: bool, device: str | None)
             click.echo("timeline\n" + timeline.render(), err=True)
 
 
+_SIGNATURE = click.option(
+    "--signature",
+    "signature",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="What a parameter or TypeVar is, such as T=f64, n=16, x=Ptr[f32] or f=function; may be repeated.",
+)
+
+
 @main.command()
+@_SIGNATURE
 @click.argument("where", metavar="FILE[::KERNEL]")
 @click.option("--stage", type=click.Choice([*text.STAGES, "all"]), default="ptx", show_default=True)
 @click.option("--arch", default="sm_90", show_default=True, metavar="sm_NN")
-def show(where: str, stage: str, arch: str) -> None:
+def show(where: str, stage: str, arch: str, signature: tuple[str, ...]) -> None:
     """Print a stage of the kernels in FILE, or of one; in colours if this is a terminal."""
     target = _target(arch)
     colour = _colour() if sys.stdout.isatty() else None
-    for name, kernel in _kernels(where).items():
+    kernels, names = _loaded(where)
+    signatures = _signatures(kernels, signature, names)
+    for name, kernel in kernels.items():
         try:
-            if not kernel.can_be_checked:
+            _fits(kernel, signatures[name])
+            lacking = kernel.open_names(signatures[name])
+            if lacking:
                 if "::" in where:
-                    raise Failure(
-                        f"{name}: its parameters have no annotations; write them, or give the types in Python: "
-                        "kdsl.compile(kernel, signature={...})"
-                    )
-                click.echo(f"{name}: passed over, its parameters have no annotations", err=True)
+                    raise Failure(f"{name}: {_said_by_signature(lacking)}")
+                click.echo(f"{name}: passed over, {_said_by_signature(lacking)}", err=True)
                 continue
-            click.echo(text.render(kernel.compile(target=target), stage, colour))
+            compilation = kernel.compile(target=target, signature=signatures[name])
+            click.echo(text.render(compilation, stage, colour))
         except CompileError as error:
             raise Failure(str(error)) from None
         except (OSError, AssemblyError) as error:
@@ -105,19 +119,25 @@ def show(where: str, stage: str, arch: str) -> None:
 
 
 @main.command()
+@_SIGNATURE
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-def check(files: tuple[Path, ...]) -> None:
-    """Check every kernel of every FILE and report all errors; nothing is launched. Exits with 1 if there is one."""
+def check(files: tuple[Path, ...], signature: tuple[str, ...]) -> None:
+    """Check every kernel of every FILE and report all errors; nothing is launched. Exits with 1 if there is one.
+
+    A kernel with TypeVars is checked with each of their constraints.
+    """
     failed = False
     for file in files:
         try:
-            kernels = _kernels(str(file))
+            kernels, names = _loaded(str(file))
+            signatures = _signatures(kernels, signature, names)
         except Failure as error:
             error.show()
             failed = True
             continue
+        path = str(file).partition("::")[0]
         for name, kernel in kernels.items():
-            failed |= not _passes(f"{file}::{name}", kernel)
+            failed |= not _passes(f"{path}::{name}", kernel, signatures[name])
     sys.exit(1 if failed else 0)
 
 
@@ -144,29 +164,69 @@ def doctor() -> None:
     click.echo(report())
 
 
-def _passes(name: str, kernel: Kernel[Any]) -> bool:
+def _passes(name: str, kernel: Kernel[Any], signature: Mapping[str, Any]) -> bool:
     try:
-        kernel.check()
+        _fits(kernel, signature)
+        count = kernel.check(signature)
     except CompileError as error:
         click.echo(str(error), err=True)
         return False
-    note = "" if kernel.can_be_checked else " (syntax and names only: its parameters have no annotations)"
+    except Failure as error:
+        error.show()
+        return False
+    note = f" (with {count} signatures)" if count > 1 else ""
+    if not count:
+        note = f" (syntax and names only: {_said_by_signature(kernel.open_names(signature))})"
     click.echo(f"{name}: ok{note}")
     return True
 
 
-def _kernels(where: str) -> dict[str, Kernel[Any]]:
-    """The kernels that FILE or FILE::KERNEL names; Failure says why there are none."""
+def _fits(kernel: Kernel[Any], signature: Mapping[str, Any]) -> None:
+    """Failure for defaults and signatures that do not fit the parameters."""
+    try:
+        kernel.signatures(signature)
+    except (TypeError, ValueError) as error:
+        raise Failure(f"error: {error}") from None
+
+
+def _said_by_signature(lacking: list[Open]) -> str:
+    """What the command line has to say of a kernel."""
+    whys = ", ".join(one.why for one in lacking)
+    return f"{whys}; say it: {' '.join(f'--signature {one.name}={shlex.quote(one.example)}' for one in lacking)}"
+
+
+def _signatures(
+    kernels: dict[str, Kernel[Any]], texts: tuple[str, ...], names: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """For each kernel what the command line says of it; Failure for what is said of none."""
+    from kdsl.explorer.signature_text import SignatureError, parsed  # start-up cost: only for those who say one
+
+    if not texts:
+        return {name: {} for name in kernels}
+    try:
+        said = parsed(texts, names)
+    except SignatureError as error:
+        raise Failure(f"error: {error}") from None
+    taken = {name: {n for n, _ in k.parameters} | {o.name for o in k.open_names()} for name, k in kernels.items()}
+    for name in said:
+        if not any(name in own for own in taken.values()):
+            raise Failure(f"error: no kernel has a parameter or TypeVar {name!r}: {', '.join(kernels)}")
+    return {kernel: {n: v for n, v in said.items() if n in taken[kernel]} for kernel in kernels}
+
+
+def _loaded(where: str) -> tuple[dict[str, Kernel[Any]], Mapping[str, Any]]:
+    """The kernels that FILE or FILE::KERNEL names, and the file's names; Failure says why there are none."""
     file, _, wanted = where.partition("::")
     try:
-        kernels = kernels_of(load_file(Path(file)))
+        module = load_file(Path(file))
     except FileError as error:
         raise Failure(str(error)) from None
+    kernels = kernels_of(module)
     if not kernels:
         raise Failure(f"{file}: there is no @kernel function in it")
     if wanted and wanted not in kernels:
         raise Failure(f"{file}: no kernel is called {wanted!r}; there are: {', '.join(kernels)}")
-    return {wanted: kernels[wanted]} if wanted else kernels
+    return ({wanted: kernels[wanted]} if wanted else kernels), vars(module)
 
 
 def _colour() -> Callable[[str, str], str]:

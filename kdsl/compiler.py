@@ -24,6 +24,7 @@ from kdsl.runtime.errors import ArgumentError, ExtentError, LaunchConfigError
 from kdsl.runtime.known import KnownLaunch, KnownLaunches
 from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_configured
 from kdsl.runtime.variables import attach
+from kdsl.signatures import Open, every_signature, open_names
 from kdsl.source import CompileError
 from kdsl.target import Target
 from kdsl.timeline import Timeline
@@ -220,13 +221,11 @@ class Kernel(Generic[P]):
     @property
     def can_be_checked(self) -> bool:
         """Whether annotations and defaults say all that the compiler wants to know."""
-        return self._known_types() is not None
+        return not self.open_names()
 
-    def _known_types(self) -> tuple[Type, ...] | None:
-        try:
-            return from_signature(self.name, self.parameters, self.defaults, None)
-        except (TypeError, ValueError):
-            return None
+    def open_names(self, signature: Mapping[str, Any] | None = None) -> list[Open]:
+        """What annotations, defaults and a signature by name leave open: `compile` needs it in the signature."""
+        return open_names(self.parameters, self.defaults, signature or {})
 
     def __getitem__(self, configuration: Any) -> Callable[..., None]:
         """The kernel with a launch configuration: ``[grid, block]``, ``[grid, block, stream, shared_bytes]`` or
@@ -253,17 +252,27 @@ class Kernel(Generic[P]):
     def __call__(self, *arguments: Any, **keywords: Any) -> NoReturn:
         raise not_configured(self.name, arguments)
 
-    def check(self) -> None:
-        """Raise a CompileError with every mistake in the kernel; of an unannotated kernel only syntax and names can
-        be checked.
-        """
-        from kdsl.frontend import check_kernels, check_syntax  # start-up cost, as above
+    def signatures(self, signature: Mapping[str, Any] | None = None) -> list[tuple[Type, ...]]:
+        """The types of all parameters with which `check` looks at the kernel: none where it looks at names only.
 
-        types = self._known_types()
-        if types is not None:
-            check_kernels([self.request(types)])
+        TypeError or ValueError for what does not fit the parameters.
+        """
+        return every_signature(self.name, self.parameters, self.defaults, signature or {})
+
+    def check(self, signature: Mapping[str, Any] | None = None) -> int:
+        """Raise a CompileError with every mistake in the kernel, and return with how many signatures it was checked.
+
+        A TypeVar is each of its constraints in turn. Where `open_names` has others, only syntax and names can be
+        checked, and 0 is returned; ``signature`` says what they are, as for `kdsl.compile`.
+        """
+        from kdsl.frontend import check_every, check_syntax  # start-up cost, as above
+
+        every = self.signatures(signature)
+        if every:
+            check_every([self.request(types) for types in every])
         else:
             check_syntax(self.function)
+        return len(every)
 
     def compile(
         self,

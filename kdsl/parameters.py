@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from kdsl.lang.generics import substituted, variables
 from kdsl.lang.parameter_types import ConstexprType, GenericType
-from kdsl.lang.types import I64, ArrayType, TupleType, Type, as_type
+from kdsl.lang.types import I64, ArrayType, TupleType, Type, as_type, boolean
 from kdsl.runtime.callables import function_type
 from kdsl.runtime.calls import check_tuple
 from kdsl.runtime.constants import constant_type
@@ -167,7 +167,7 @@ def from_signature(
                 f"{kernel}: parameter {name!r} is {type}; say what {called} is, as in signature={{{called!r}: f32}}"
             )
         if _is_open(type):
-            example = f"signature={{{name!r}: {_example(type)}}}"
+            example = f"signature={{{name!r}: {example_of(type)}}}"
             raise TypeError(f"{kernel}: parameter {name!r} is {type}; say its value, as in {example}")
         types.append(type)
     return tuple(types)
@@ -179,14 +179,18 @@ def _with_types(type: GenericType, generic: Mapping[TypeVar, Type]) -> Type:
     return type if any(True for _ in variables(found)) else cast(Type, found)
 
 
-def _example(type: Type) -> str:
-    """A value that a constant may have."""
+def example_of(type: Type) -> str:
+    """A value that a constant may have, as it is written."""
     assert isinstance(type, ConstexprType)
+    if type.is_function:
+        return "function"
     if isinstance(type.form, tuple):
         return "(16, 16)"
     if type.form is Type:
         return "f32"
-    return "16" if type.form is None else "'text'" if type.form is str else str(next(iter(type.form)))
+    if type.element is not None:
+        return "True" if type.element == boolean else "0.5" if type.element.is_float else "16"
+    return "'text'" if type.form is str else str(next(iter(type.form)))
 
 
 def _listed(kernel: str, parameters: Parameters, listed: list[Any]) -> dict[str, Any]:

@@ -122,7 +122,8 @@ def test_show_passes_over_kernels_without_annotations(tmp_path: Path) -> None:
     assert ".entry bare" not in result.stdout
     named = call("show", written(tmp_path, BARE) + "::bare")
     assert named.exit_code == 1
-    assert "bare: its parameters have no annotations" in named.stderr
+    assert "bare: `a` has no annotation" in named.stderr
+    assert "say it: --signature a='Ptr[f32]'" in named.stderr
 
 
 @pytest.mark.parametrize(
@@ -212,6 +213,89 @@ def test_check_says_what_it_cannot_check(tmp_path: Path) -> None:
     result = call("check", written(tmp_path, BARE))
     assert result.exit_code == 0
     assert "syntax and names only" in result.stdout
+
+
+OPEN = (
+    HEADER
+    + """
+from collections.abc import Callable
+from typing import TypeVar
+
+from kdsl import Constexpr, f64
+
+T = TypeVar("T", f32, f64)
+
+
+def double(x: f32) -> f32:
+    return x * 2.0
+
+
+@kernel
+def gen(x: Ptr[T], y: Ptr[T]) -> None:
+    y[0] = x[0]
+
+
+@kernel
+def narrowed(x: Ptr[T], y: Ptr[f32]) -> None:
+    y[0] = x[0]
+
+
+@kernel
+def applied(x: Ptr[f32], f: Callable[[f32], f32], n: Constexpr[int]) -> None:
+    for i in range(n):
+        x[i] = f(x[i])
+"""
+)
+
+
+def test_check_types_what_is_generic(tmp_path: Path) -> None:
+    path = written(tmp_path, OPEN)
+    result = call("check", path)
+    assert result.exit_code == 1
+    assert "::gen: ok (with 2 signatures)" in result.stdout
+    assert "this is f64, but `y` takes f32" in result.stderr and result.stderr.count("error:") == 1
+    assert (
+        "::applied: ok (syntax and names only: `f` is Callable, known when the kernel is compiled, `n` is int, known "
+        "when the kernel is compiled; say it: --signature f=function --signature n=16)"
+    ) in result.stdout
+    said = call("check", "--signature", "f=double", "--signature", "n=3", path + "::applied")
+    assert said.stdout.endswith("::applied: ok\n") and said.exit_code == 0
+    assert call("check", "--signature", "T=f32", path).exit_code == 0
+
+
+def test_show_takes_signatures(tmp_path: Path) -> None:
+    path = written(tmp_path, OPEN)
+    assert "gen: `T` may be f32 or f64; say it: --signature T=f32" in call("show", path + "::gen").stderr
+    assert "ld.global.b64" in call("show", path + "::gen", "--signature", "T=f64").stdout
+    assert "ld.global.b32" in call("show", path + "::gen", "--signature", "T=f32").stdout
+    ptx = call("show", path + "::applied", "--signature", "f=double", "--signature", "n=2").stdout
+    assert ptx.count("st.global") == 2
+    bare = call("show", written(tmp_path, BARE) + "::bare", "--signature", "a=Ptr[f32]", "--signature", "n=f32")
+    assert ".entry bare(" in bare.stdout
+
+
+@pytest.mark.parametrize(
+    ("signature", "message"),
+    [
+        ("n=nothing", "--signature n=nothing: neither the file nor kdsl has the name 'nothing'"),
+        ("n=open('x')", "write a literal, or a name of the file, instead of open('x')"),
+        ("n", "--signature takes NAME=VALUE, such as T=f64 or n=16, got 'n'"),
+        ("n=1 +", "'1 +' is no value of Python"),
+        ("q=1", "no kernel has a parameter or TypeVar 'q'"),
+        ("f=3", "applied: parameter `f` takes a function, got int 3"),
+        ("T=i8", "gen: T is i8 in the signature, and it may be f32 or f64"),
+        ("n=double.no", "double has no 'no'"),
+        ("n=double[0]", "only types such as Ptr[f32] have brackets here, and this is double[0]"),
+    ],
+)
+def test_signatures_that_say_nothing(tmp_path: Path, signature: str, message: str) -> None:
+    path = written(tmp_path, OPEN)
+    rest = ("--signature", "n=1") if signature.startswith("f") else ()
+    for command in ("show", "check"):
+        result = call(command, path, "--signature", signature, *rest)
+        assert result.exit_code == 1
+        assert message in result.stderr
+        assert "Traceback" not in result.stderr
 
 
 def test_run_passes_arguments_on(tmp_path: Path) -> None:

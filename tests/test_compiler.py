@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -447,3 +448,14 @@ def test_a_step_limit_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPat
         ValueError, match="KDSL_STEP_LIMIT=-5: the emulator's step limit is a whole number of at least 1"
     ):
         kdsl.set_device("emulator")
+
+
+def test_an_open_signature_says_what_it_needs() -> None:
+    @kernel
+    def k(x: Ptr[f32], f: Callable[[f32], f32]) -> None:
+        x[0] = f(x[0])
+
+    with pytest.raises(TypeError, match=r"say its value, as in signature=\{'f': function\}"):
+        kdsl.compile(k, target="sm_90")
+    assert k.check() == 0
+    assert k.check({"f": abs}) == 1

@@ -21,13 +21,14 @@ mistakes        syntax, untyped (without types); hints with divisions, and inste
 
 from kdsl.frontend.annotations import kernel_parameters
 from kdsl.frontend.captures import Captured
-from kdsl.frontend.check import Checked, KernelRequest, check_kernel, check_kernels, check_syntax
+from kdsl.frontend.check import Checked, KernelRequest, check_every, check_kernel, check_kernels, check_syntax
 from kdsl.frontend.names import mangle
 
 __all__ = [
     "Captured",
     "Checked",
     "KernelRequest",
+    "check_every",
     "check_kernel",
     "check_kernels",
     "check_syntax",

@@ -64,6 +64,18 @@ def check_kernel(request: KernelRequest) -> ir.Module:
     return check_kernels([request]).module
 
 
+def check_every(requests: list[KernelRequest]) -> None:
+    """CompileError with the mistakes of one kernel in several signatures, each once."""
+    reporter = Reporter()
+    for request in requests:
+        try:
+            check_kernel(request)
+        except CompileError as error:
+            reporter.merge(error)
+    if reporter.failed:
+        raise reporter.error()
+
+
 def check_kernels(requests: list[KernelRequest]) -> Checked:
     """The typed tree of kernels that share a module; CompileError with every mistake in any of them."""
     with no_collection():
