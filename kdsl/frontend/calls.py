@@ -11,6 +11,7 @@ from typing import Any
 from kdsl.frontend import complex_numbers, instead, named, reshape, struct_methods, structs, vectors
 from kdsl.frontend.callables import call_bound
 from kdsl.frontend.callees import BoundMethod, GroupMethod, NestedFunction
+from kdsl.frontend.captures import is_functor
 from kdsl.frontend.casts import cast_call, cast_type
 from kdsl.frontend.constructs import handler
 from kdsl.frontend.effects import has_effects
@@ -135,6 +136,8 @@ def _call_object(frame: Frame, callee: Any, node: ast.Call) -> Value:
         return call_bound(frame, callee, node)
     if isinstance(callee, NestedFunction) or (isinstance(callee, FunctionType) and not hasattr(callee, "__wrapped__")):
         return frame.session.call_function(frame, node, callee)
+    if is_functor(callee):
+        return call_bound(frame, callee.__call__, node)
     if not frame.quiet:
         _check_arguments(frame, node)
     return _refuse(frame, callee, node)

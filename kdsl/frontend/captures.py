@@ -183,7 +183,21 @@ def has_attributes(owner: Any) -> bool:
     """Whether a kernel may read an object's attributes: a module, a class, an enum member, what only holds values."""
     if isinstance(owner, CONTAINERS):
         return True
-    return hasattr(owner, "__dict__") and not callable(owner) and not isinstance(owner, np.ndarray)
+    has_values = hasattr(owner, "__dict__") and not isinstance(owner, np.ndarray)
+    return has_values and (not callable(owner) or is_functor(owner))
+
+
+def is_functor(owner: Any) -> bool:
+    """Whether this is an object of a class with a ``__call__`` in Python, CUDA's function object."""
+    kind = type(owner)
+    if isinstance(owner, type) or hasattr(owner, "__wrapped__") or kind.__module__.partition(".")[0] in LIBRARIES:
+        return False
+    # Not callable(): that is true of what is written in C too.
+    return any(isinstance(vars(c).get("__call__"), FunctionType) for c in kind.__mro__)
+
+
+LIBRARIES = ("kdsl", "numpy", "torch", "functools")
+"""Whose callable objects are no functions written for kernels."""
 
 
 def host_value(value: Any, span: Span) -> Value:
