@@ -16,7 +16,7 @@ memory          memory, memory_index and attributes, arrays, lists with escapes,
 types           vectors, structs with fixed_arrays, complex_numbers, named (tuples)
 threads         barriers, clusters; groups with collectives, combining, scratch and workspace
 text            printing with composites; inline PTX: inline, ptx_template, ptx_operands, ptx_instructions
-mistakes        syntax, untyped (without types); hints with divisions, and instead: what to write
+mistakes        syntax, untyped (without types); hints with divisions, and instead: what to write; hidden_names
 """
 
 from kdsl.frontend.annotations import kernel_parameters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import enum
+import sys
 from collections.abc import Mapping
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -190,14 +191,15 @@ def has_attributes(owner: Any) -> bool:
 def is_functor(owner: Any) -> bool:
     """Whether this is an object of a class with a ``__call__`` in Python, CUDA's function object."""
     kind = type(owner)
-    if isinstance(owner, type) or hasattr(owner, "__wrapped__") or kind.__module__.partition(".")[0] in LIBRARIES:
+    package = kind.__module__.partition(".")[0]
+    if isinstance(owner, type) or hasattr(owner, "__wrapped__") or package in LIBRARIES | sys.stdlib_module_names:
         return False
     # Not callable(): that is true of what is written in C too.
     return any(isinstance(vars(c).get("__call__"), FunctionType) for c in kind.__mro__)
 
 
-LIBRARIES = ("kdsl", "numpy", "torch", "functools")
-"""Whose callable objects are no functions written for kernels."""
+LIBRARIES = frozenset({"kdsl", "numpy", "torch"})
+"""Whose callable objects are no functions written for kernels, as are those of Python."""
 
 
 def host_value(value: Any, span: Span) -> Value:

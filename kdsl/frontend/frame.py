@@ -16,6 +16,7 @@ from kdsl.frontend.bindings import How
 from kdsl.frontend.callees import BoundMethod
 from kdsl.frontend.captures import host_value
 from kdsl.frontend.effects import is_repeatable
+from kdsl.frontend.hidden_names import hidden_hint
 from kdsl.frontend.hints import misfit, public_names, similar
 from kdsl.frontend.module_variables import module_variable
 from kdsl.frontend.names import Scope
@@ -262,7 +263,7 @@ class Frame:
             hint = f"a loop may run zero times: give `{name}` a value before it"
         if name in public_names():
             hint = f"`{name}` is a variable of the kernel because it is assigned to: give it another name"
-        self.error(node, f"`{name}` may be read before it has a value", hint)
+        self.error(node, f"`{name}` may be read before it has a value", hidden_hint(self, name) or hint)
         return False
 
     def read_outer(self, name: str, node: ast.expr) -> Value:

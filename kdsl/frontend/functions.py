@@ -13,6 +13,7 @@ from kdsl.frontend.definitions import Arguments, Callee, Definition, arguments, 
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.escapes import check_object, check_returned
 from kdsl.frontend.frame import ALL, Frame, unknown
+from kdsl.frontend.hidden_names import check_hidden
 from kdsl.frontend.infer import infer
 from kdsl.frontend.meet import check_group, converted
 from kdsl.frontend.mutating import returning_self
@@ -261,6 +262,7 @@ def build(instance: Instance, kernel_name: str | None = None) -> ir.Function:
     parameters = [_parameter(frame, name) for name in instance.parameters]
     for parameter in frame.scope.parameters:
         frame.bound |= frame.scope.bits[parameter.arg]
+    check_hidden(frame)
     with frame.block() as entry:
         for name, value in instance.entry.items():
             _assign_entry(frame, name, value)

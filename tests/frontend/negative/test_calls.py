@@ -22,7 +22,7 @@ class Plain:
         return 1
 
 
-INSTANCE = Plain()
+OPAQUE = object()
 PART = functools.partial(math.sin, 1)
 ALIAS = map
 
@@ -72,12 +72,12 @@ def test_what_cannot_be_called():
         x[0]()  # error: `x[0]` is f32, not a function
         a()  # error: `a` is Array[f32, 2], not a function
         math()  # error: `math` is a module, not a function that a kernel can call
-        INSTANCE()  # error: `INSTANCE` is a Plain, not a function that a kernel can call
+        OPAQUE()  # error: `OPAQUE` is an object, not a function that a kernel can call
         Plain()  # error: `Plain` is a class, and a kernel makes no objects # hint: pass the values, or a tuple of them
         PART()  # error: `PART` wraps the function `sin`, no plain function
         #   # hint: write a lambda
         ALIAS(x)  # error: `ALIAS` cannot be called in a kernel # hint: write a loop
-        INSTANCE.method()  # error: `INSTANCE` (a Plain of the host) has no attributes in a kernel
+        OPAQUE.method()  # error: `OPAQUE` (an object of the host) has no attributes in a kernel
 
     check_errors(k)
 
