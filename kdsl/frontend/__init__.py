@@ -15,7 +15,8 @@ memory          memory, memory_index and attributes, arrays, lists with escapes,
                 module_variables; access and what uses it: atomics, caching with policies, addresses, alignment
 types           vectors, structs with fixed_arrays, complex_numbers, named (tuples)
 threads         barriers, clusters; groups with collectives, combining, scratch and workspace
-text            printing with composites; inline PTX: inline, ptx_template, ptx_operands, ptx_instructions
+text            printing with composites; inline PTX: inline, ptx_template, ptx_operands, ptx_instructions,
+                ptx_matrices
 mistakes        syntax, untyped (without types); hints with divisions, and instead: what to write; hidden_names
 """
 

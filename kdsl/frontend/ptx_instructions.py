@@ -63,7 +63,8 @@ _SHAPES = {
     "T": "activemask nanosleep",
 }
 SHAPES = {opcode: shape for shape, opcodes in _SHAPES.items() for opcode in opcodes.split()}
-NO_RESULT = frozenset({"st", "red", "nanosleep"})
+# Whose first operand is read though it is no address.
+_READS_FIRST = frozenset({"bar", "barrier", "nanosleep", "pmevent", "setmaxnreg", "stackrestore"})
 # Forms of these opcodes with operands of their own: mixed precision, asynchronous ones, vectors.
 _OTHER_FORMS = frozenset({"async", "bulk", "rs", "all", "pack"})
 
@@ -95,3 +96,10 @@ def form_of(words: list[str]) -> Form | str | None:
         shape = {"TTT": "WTT", "TTTT": "WTTW"}[shape]
     required, _, optional = shape.partition("/")
     return Form(required + optional, len(required), types)
+
+
+def writes_first(words: list[str]) -> bool:
+    """Whether an instruction writes its first operand, if that is no address."""
+    if words[0] in ("bar", "barrier"):
+        return "red" in words
+    return words[0] not in _READS_FIRST and words[:2] != ["tcgen05", "dealloc"]

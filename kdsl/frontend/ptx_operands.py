@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from kdsl.frontend.ptx_instructions import NO_RESULT, TYPE, Form, form_of
+from kdsl.frontend.ptx_instructions import TYPE, Form, form_of, writes_first
+from kdsl.frontend.ptx_matrices import matrix_mismatches
 from kdsl.frontend.ptx_template import Instruction, Operand, Template, TemplateError, Token
 from kdsl.lang.types import Kind, PointerType, ScalarType, Space, Type
 
@@ -22,11 +23,42 @@ def mismatches(template: Template, types: Types, is_result: Callable[[str], bool
     """Every operand that its instruction does not take; ``types`` are those of the placeholders."""
     for instruction in template.instructions:
         yield from _guard(instruction, types)
+        yield from _written(instruction, is_result)
+        yield from matrix_mismatches(instruction, types)
         form = form_of(instruction.words)
         if isinstance(form, str):
             yield TemplateError(instruction.opcode, form, f"such as {instruction.words[0]}.u32")
         elif form is not None:
             yield from _operands(instruction, form, types, is_result)
+    yield from _unset(template, is_result)
+
+
+def destinations(instruction: Instruction) -> list[Token]:
+    """The placeholders that an instruction writes: its first operand, ``d|p`` and vectors in parts."""
+    first = instruction.operands[0] if instruction.operands else None
+    if first is None or first.is_address or not writes_first(instruction.words):
+        return []
+    return [token for token in first.tokens if token.kind == "placeholder"]
+
+
+def _written(instruction: Instruction, is_result: Callable[[str], bool]) -> Iterator[TemplateError]:
+    for place in destinations(instruction):
+        if not is_result(place.text):
+            hint = "write {d}, and give its type: out=u32"
+            message = f"`{instruction.opcode.text}` writes `{place.text}`, which is an operand to read"
+            yield TemplateError(place, message, hint)
+
+
+def _unset(template: Template, is_result: Callable[[str], bool]) -> Iterator[TemplateError]:
+    """Results that no instruction writes."""
+    if any(instruction.words[0] == "tcgen05" for instruction in template.instructions):
+        return  # some of its forms have a second result
+    written = {token.text for instruction in template.instructions for token in destinations(instruction)}
+    reported = set(written)
+    for place in template.placeholders:
+        if is_result(place.text) and place.text not in reported:
+            reported.add(place.text)
+            yield TemplateError(place, f"no instruction writes `{place.text}`", "it is the first operand of one")
 
 
 def _guard(instruction: Instruction, types: Types) -> Iterator[TemplateError]:
@@ -45,16 +77,13 @@ def _operands(
         takes = f"{form.least}" if form.least == len(form.letters) else f"{form.least} to {len(form.letters)}"
         yield TemplateError(instruction.opcode, f"`{name}` takes {takes} operands, and this has {count}")
         return
-    for i, (operand, letter) in enumerate(zip(instruction.operands, form.letters, strict=False)):
+    for operand, letter in zip(instruction.operands, form.letters, strict=False):
         if letter == "@":
             yield from _address(instruction, operand, types)
             continue
         place = operand.placeholder
         if place is None or letter == ".":
             continue
-        if i == 0 and instruction.words[0] not in NO_RESULT and not is_result(place.text):
-            hint = "write {d}, and give its type: out=u32"
-            yield TemplateError(place, f"`{name}` writes `{place.text}`, which is an operand to read", hint)
         wrong = misfit(types[place.text], *wanted(letter, form.types))
         if wrong:
             yield TemplateError(
