@@ -118,6 +118,7 @@ if TYPE_CHECKING:
     from kdsl.lang.math import brev, byte_perm, clz, fast, ffs, fma, hadd, mul24, mul_hi, popc, rhadd, rsqrt, sad
     from kdsl.lang.memory import address_of, load, local, prefetch, shared, store
     from kdsl.lang.policies import createpolicy_fractional
+    from kdsl.lang.sizes import align_of, size_of
     from kdsl.lang.special import brkpt, clock, clock64, globaltimer, nanosleep, sm_id, trap
     from kdsl.lang.static import static_assert, static_range, type_of, unroll
     from kdsl.lang.struct import struct
@@ -233,6 +234,7 @@ _MODULES = {
         "funnel_shift_l funnel_shift_lc funnel_shift_r funnel_shift_rc bfe bfi lop3 "
         "mul_wide mul_wide64 mad_wide64 dp4a dp2a_lo dp2a_hi"
     ),
+    "kdsl.lang.sizes": "align_of size_of",
     "kdsl.lang.special": "brkpt clock clock64 globaltimer nanosleep sm_id trap",
     "kdsl.lang.memory": "address_of shared local load store prefetch",
     "kdsl.lang.policies": "createpolicy_fractional",
@@ -303,6 +305,7 @@ __all__ = [
     "__version__",
     "active_mask",
     "address_of",
+    "align_of",
     "all_sync",
     "any_sync",
     "asm",
@@ -430,6 +433,7 @@ __all__ = [
     "shfl_sync",
     "shfl_up_sync",
     "shfl_xor_sync",
+    "size_of",
     "sm_id",
     "static_assert",
     "static_range",

@@ -32,6 +32,7 @@ SECTIONS = {
     "Casts": "casts",
     "Inline PTX": "inline",
     "Compile time": "static",
+    "Sizes of types": "sizes",
     "Bits and small products": "bits",
     "Integers": "math.integer",
     "Trigonometric functions": "math.trigonometry",

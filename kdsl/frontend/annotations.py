@@ -143,6 +143,9 @@ def local_annotation(frame: Frame, node: ast.expr, *, is_result: bool = False) -
                 return type
     except (TypeError, ValueError):
         pass
+    if isinstance(value, Static) and isinstance(value.object, FixedArrayType):
+        frame.error(node, f"only a field of a struct is a {value.object}", "leave the annotation out")
+        return None
     frame.error(node, f"`{frame.text(node)}` is no type of the kernel language", f"write {ACCEPTED}")
     return None
 

@@ -22,6 +22,7 @@ from kdsl.frontend import (
     complex_numbers,
     printing,
     scratch,
+    sizes,
     tuples,
 )
 from kdsl.frontend.barriers import named_barrier
@@ -39,6 +40,7 @@ from kdsl.lang.cluster import map_shared_rank, shared_rank_of
 from kdsl.lang.inline import asm
 from kdsl.lang.memory import address_of, constant, load, local, prefetch, shared, store
 from kdsl.lang.policies import createpolicy_fractional
+from kdsl.lang.sizes import align_of, size_of
 from kdsl.lang.static import static_assert, static_range, type_of, unroll
 from kdsl.lang.synchronization import barrier, barrier_arrive
 
@@ -125,6 +127,8 @@ def handlers() -> dict[int, tuple[Any, Handler]]:
         (unroll, builtin.unroll),
         (static_assert, builtin.static_assert),
         (type_of, choosing.type_of_),
+        (size_of, sizes.size_of),
+        (align_of, sizes.align_of),
         (builtins.isinstance, choosing.isinstance_),
         (complex_functions.joined, complex_numbers.joined),
     ]

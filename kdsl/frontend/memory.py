@@ -25,6 +25,7 @@ from kdsl.frontend.values import (
 )
 from kdsl.frontend.values import constant_int as constant_int
 from kdsl.ir import nodes as ir
+from kdsl.lang.fixed_array import FixedArray
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import (
     Array,
@@ -40,6 +41,8 @@ from kdsl.lang.types import (
 from kdsl.source import Span
 
 Address = TypeVar("Address", bound=ir.Expr)
+GENERIC = (Ptr, Array, FixedArray, tuple)
+"""Types that take arguments in brackets."""
 
 
 def subscript(frame: Frame, node: ast.Subscript) -> Value:
@@ -55,7 +58,7 @@ def subscript(frame: Frame, node: ast.Subscript) -> Value:
             return vectors.element(frame, base, base.type, node)
         case Runtime() if isinstance(base.type, StructType):
             return struct_methods.item(frame, base, node)
-        case Static(object) if object is Ptr or object is Array or object is tuple:
+        case Static(object) if any(object is generic for generic in GENERIC):
             return _generic(frame, object, node)
         case Static(object) if type(object).__name__ == "Kernel":
             message = f"`{frame.text(node.value)}` is a kernel, and a kernel cannot launch one"

@@ -32,6 +32,18 @@ class Construct:
         return f"<{self.name} of the kernel language>"
 
 
+class HostConstruct(Construct):
+    """A construct that the host may call, too: its stub says what it gives there."""
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self.stub(*arguments, **named)
+
+
 def construct(stub: C) -> C:
     """Make a typed stub a construct. To a type checker it stays the function that its annotations say."""
     return Construct(stub)  # type: ignore[return-value]
+
+
+def construct_of_host(stub: C) -> C:
+    """Make a function of the host a construct as well."""
+    return HostConstruct(stub)  # type: ignore[return-value]

@@ -3,6 +3,9 @@
 # mypy: ignore-errors
 # No postponed annotations: those of the kernels inside of tests name variables of the tests.
 
+import ctypes
+import random
+
 import numpy as np
 import pytest
 
@@ -12,6 +15,7 @@ from kdsl import (
     FixedArray,
     Ptr,
     address_of,
+    align_of,
     atomic,
     constant,
     f32,
@@ -19,11 +23,14 @@ from kdsl import (
     f64,
     grid,
     i8,
+    i16,
     i32,
+    i64,
     kernel,
     local,
     shared,
     shfl_xor_sync,
+    size_of,
     struct,
     sync_threads,
     thread_idx,
@@ -312,3 +319,36 @@ def test_one_load(device):
     ptx = kdsl.compile(k, target="sm_90").ptx
     assert ptx.count("ld.global") == 1
     assert ".local" not in ptx
+
+
+SCALARS = {
+    bool: ctypes.c_bool, i8: ctypes.c_int8, i16: ctypes.c_int16, i32: ctypes.c_int32, i64: ctypes.c_int64,
+    f32: ctypes.c_float, f64: ctypes.c_double, Ptr[f32]: ctypes.c_void_p,
+}  # fmt: skip
+
+
+def random_pair(rng: random.Random, depth: int) -> tuple[type, type]:
+    """A struct with arrays, of arrays and structs, and the same one of ctypes."""
+    ours, theirs = {}, []
+    for i in range(rng.randint(1, 5)):
+        if depth and rng.random() < 0.3:
+            type_, c = random_pair(rng, depth - 1)
+        else:
+            type_, c = rng.choice(list(SCALARS.items()))
+        shape = [rng.randint(1, 4) for _ in range(rng.randint(0, 3))]
+        ours[f"f{i}"] = FixedArray[(type_, *shape)] if shape else type_
+        for extent in reversed(shape):
+            c *= extent
+        theirs.append((f"f{i}", c))
+    return struct(type("S", (), {"__annotations__": ours})), type("S", (ctypes.Structure,), {"_fields_": theirs})
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_arrays_lie_as_those_of_ctypes(seed: int) -> None:
+    ours, theirs = random_pair(random.Random(seed), 2)
+    assert (size_of(ours), align_of(ours)) == (ctypes.sizeof(theirs), ctypes.alignment(theirs))
+    for name, c in theirs._fields_:
+        dtype, offset = ours.dtype.fields[name]
+        assert offset == getattr(theirs, name).offset
+        assert dtype.itemsize == ctypes.sizeof(c)
+    assert ours.dtype.itemsize == ctypes.sizeof(theirs)

@@ -11,9 +11,11 @@ import kdsl
 from kdsl import (
     FULL_MASK,
     Array,
+    FixedArray,
     Ptr,
     active_mask,
     address_of,
+    align_of,
     all_sync,
     any_sync,
     asm,
@@ -89,6 +91,8 @@ from kdsl import (
     shfl_sync,
     shfl_up_sync,
     shfl_xor_sync,
+    size_of,
+    static_assert,
     store,
     struct,
     sync_threads,
@@ -362,7 +366,43 @@ def of_structs(a: Ptr[Body], b: Array[Body, 1], wind: Vec, n: i32) -> None:
     b[i] = tile[total]
 
 
+@struct
+class Filter:
+    w: FixedArray[f32, 4]
+    m: FixedArray[f64, 2, 3]
+    bodies: FixedArray[Vec, 2]
+
+    def total(self) -> f32:
+        s = 0.0
+        for x in self.w:
+            s += x
+        return s
+
+    def scale(self, factor: f32) -> None:
+        for i in range(4):
+            self.w[i] *= factor
+
+
+@kernel
+def of_arrays_in_structs(a: Array[Filter, 1], one: Filter, out: Ptr[f64], n: i32) -> None:
+    i = grid(1)
+    f: Filter = a[i]
+    f.scale(2.0)
+    f.w[n] += one.w[0] + f.total()
+    f.bodies[1].x = f.w[2]
+    a[i].m[1, n] = one.m[0, 0]
+    a[i].w = f.w
+    out[i] = f.m[1, 2] + size_of(Filter) + align_of(FixedArray[f32, 4])
+    static_assert(size_of(Filter) == 80)
+
+
 def structs_on_the_host() -> None:
+    of_arrays_in_structs[1, 32](
+        np.zeros(size_of(Filter), Filter.dtype),  # type: ignore[attr-defined]
+        Filter((1, 2, 3, 4), np.zeros((2, 3)), [Vec(1.0), Vec(2.0)]),
+        kdsl.zeros(32, f64),
+        3,
+    )
     bodies = np.zeros(10, np.dtype(Body))
     of_structs[1, 32](kdsl.zeros(10, Body), bodies, Vec(1.0), 10)
 

@@ -311,7 +311,7 @@ def test_arrays_in_structs():
         constant.array(table, Weights)[0].w[n] = 1  # error: a kernel cannot write constant memory
         f.w[0, 1] = 1  # error: `f.w` has 1 dimension, and this is 2 indices
         f.w[0].x = 1  # error: a kernel cannot set attributes
-        g: FixedArray[f32, 4] = f.w  # error: the type `FixedArray` cannot be indexed
+        g: FixedArray[f32, 4] = f.w  # error: only a field of a struct is a FixedArray[f32, 4]
 
     check_errors(k)
 
