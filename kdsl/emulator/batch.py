@@ -17,6 +17,7 @@ from kdsl.emulator.barriers import Barriers
 from kdsl.emulator.clusters import ClusterBarrier, block_indices, unravel
 from kdsl.emulator.fragment import Fragment, Key, merge
 from kdsl.emulator.memory import Array, LaneFault
+from kdsl.emulator.polling import only_polls
 from kdsl.emulator.spaces import LocalMemory, SharedMemory
 from kdsl.emulator.syntax import Instruction
 
@@ -65,6 +66,8 @@ class Batch:
         self.spins = 0
         self.spin_limit = SPINS
         self.turn_left = 0
+        self.polls = 0
+        """Turns in a row in which all lanes only read the workspace, and none went on."""
         self.start()
 
     def start(self) -> None:
@@ -158,7 +161,11 @@ class Batch:
         return min(self.waiting, key=lambda key: min(f.stamp for f in self.waiting[key]))
 
     def run(self, patience: int) -> bool:
-        """Run until all lanes have exited (True), or until ``patience`` turns were given away in spin loops (False)."""
+        """Run until all lanes have exited (True), or until ``patience`` turns were given away in spin loops (False).
+
+        Lanes that all wait for other batches' blocks end it at once.
+        """
+        self.polls = 0
         given = self.turns + patience
         while self.waiting:
             self.turn_left = 0
@@ -169,12 +176,21 @@ class Batch:
                 self.turn_left = TURN
                 if self.turns > given:
                     return False
+                self.polls = self.polls + 1 if only_polls(self) else 0
+                if self.only_waits:
+                    return False
             else:
+                self.polls = 0
                 key = self.lowest
             self.execute(self.take(key))
         if self.live_count:
             raise self.deadlock()
         return True
+
+    @property
+    def only_waits(self) -> bool:
+        """Whether each of the lanes that could run has read the workspace, and goes on reading it."""
+        return self.polls > len(self.waiting)
 
     def execute(self, fragment: Fragment) -> None:
         """Run until the fragment parts, waits, ends or has to let another one go first."""
@@ -212,6 +228,8 @@ class Batch:
         """Whether another fragment should run now."""
         if block.spins:
             self.spins += 1
+            if self.polls and fragment.code.blocks[fragment.pc] is not block:
+                self.polls = 0
             if self.spins >= self.spin_limit:
                 return True
         if not self.waiting:
@@ -266,11 +284,14 @@ class Batch:
         message += " (if it is not, KDSL_STEP_LIMIT can be set to more)"
         return self.error(LaunchTimeout, message, place, int(fragment.lanes[0]))
 
+    def waits(self) -> list[tuple[Fragment, Instruction]]:
+        """Who waits for other lanes, and where."""
+        waits = [*self.barriers.waits(), *self.cluster_barrier.waits()]
+        return waits + [(f, f.code.blocks[f.pc].instructions[0]) for f in self.gated.values()]
+
     def deadlock(self) -> DeviceError:
         """Nobody can go on: name who waits where."""
-        waits = [(f, instruction) for f, instruction in self.barriers.waits()]
-        waits += list(self.cluster_barrier.waits())
-        waits += [(f, f.code.blocks[f.pc].instructions[0]) for f in self.gated.values()]
+        waits = self.waits()
         waits.sort(key=lambda wait: int(wait[0].lanes[0]))
         first, instruction = waits[0]
         lane = int(first.lanes[0])

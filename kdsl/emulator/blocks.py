@@ -8,6 +8,7 @@ from kdsl.emulator.code import Block, Code, End, Op, Step
 from kdsl.emulator.decode import Scope, ends_block, gated
 from kdsl.emulator.fragment import Fragment
 from kdsl.emulator.instructions import control
+from kdsl.emulator.polling import polled
 from kdsl.emulator.speculation import uncheck_speculated
 from kdsl.emulator.syntax import Function, Instruction
 from kdsl.records import dataclass
@@ -105,7 +106,7 @@ class FunctionDecoder:
         gate = steps[0].gate if steps else None
         return Block(
             tuple(ops), end, gate, (), 0, 1 + sum(cost(i) for _, i in found), any(s.spins for s in steps),
-            tuple(i for _, i in found), successors, owners,
+            tuple(i for _, i in found), successors, owners, polled(found, pc, successors),
         )  # fmt: skip
 
     def find_live(self, code: Code, steps: list[list[tuple[Step, Instruction]]]) -> None:

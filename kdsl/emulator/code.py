@@ -52,6 +52,8 @@ class Block:
     instructions: tuple[Instruction, ...]
     successors: tuple[int, ...]
     owners: dict[Any, Instruction]
+    polled: tuple[int, ...] = ()
+    """See `kdsl.emulator.polling`."""
     live_members: tuple[int, ...] | None = None
 
     @property

@@ -13,6 +13,7 @@ from kdsl.emulator.batch import Batch
 from kdsl.emulator.code import Code
 from kdsl.emulator.limits import cluster_of
 from kdsl.emulator.memory import Allocation, Array, GlobalMemory
+from kdsl.emulator.polling import never_released
 from kdsl.emulator.program import Program
 from kdsl.emulator.spaces import Region, SharedLayout
 
@@ -116,10 +117,21 @@ class GridLaunch:
                 # Each waiting batch holds its registers, so the more there are, the longer the next one is given.
                 if not batch.run(PATIENCE << len(blocked) // 16):
                     blocked.append(batch)
-            while blocked:
-                batch = blocked.popleft()
-                if not batch.run(PATIENCE):
-                    blocked.append(batch)
+            self.finish(blocked)
+
+    def finish(self, blocked: deque[Batch]) -> None:
+        """Give turns to batches that wait, until they end or only wait for blocks that never come."""
+        seen, unchanged = b"", 0
+        while blocked:
+            batch = blocked.popleft()
+            if batch.run(PATIENCE):
+                continue
+            blocked.append(batch)
+            now = self.workspace.buffer.tobytes() if self.workspace is not None else b""
+            unchanged = unchanged + 1 if batch.only_waits and now == seen else 0
+            seen = now
+            if unchanged >= len(blocked):
+                raise never_released(sorted(blocked, key=lambda b: b.first))
 
     def close(self) -> None:
         """Give back what the launch allocated."""

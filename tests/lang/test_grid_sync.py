@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,7 @@ from kdsl import (
 )
 from kdsl.backend import Launch
 from kdsl.emulator import Emulator
+from tests.emulator.engine import kernel as ptx_kernel
 
 
 @kernel
@@ -231,14 +234,92 @@ def divergent(x: Ptr[i32]):
         grid_sync()
 
 
-def test_a_block_that_never_comes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    emulator = Emulator(step_limit=200_000)
-    ptx = kdsl.compile(some_return, target="sm_90").ptx
-    function = emulator.function(emulator.load(ptx.encode()), "some_return")
-    with pytest.raises(kdsl.LaunchTimeout, match=r"test_grid_sync\.py:\d+: kernel some_return: no end after"):
-        emulator.launch(function, Launch((3, 1, 1), (32, 1, 1), cooperative=True), bytes(8))
+@kernel
+def first_threads(x: Ptr[i32]):
+    i = grid(1)
+    if i < 100:
+        grid_sync()
+    x[i] = i
+
+
+@kernel
+def second_round(x: Ptr[i32]):
+    grid_sync()
+    if thread_idx.x > 0 or block_idx.x != 2:
+        grid_sync()
+
+
+@kernel(cluster=2)
+def odd_ranks(x: Ptr[i32]):
+    if cluster_rank() == 1:
+        grid_sync()
+    cluster_sync()
+
+
+def stuck(launcher: object, *arguments: object) -> str:
+    """The error of a launch, and that no step limit was waited for."""
+    with pytest.raises(SynchronizationError) as caught:
+        launcher(*arguments)  # type: ignore[operator]
+    return str(caught.value)
+
+
+def line_of(kernel: object, text: str = "grid_sync()") -> str:
+    """Where the last line with ``text`` of a kernel is."""
+    lines, first = inspect.getsourcelines(kernel.function)  # type: ignore[attr-defined]
+    return f"test_grid_sync.py:{first + max(k for k, line in enumerate(lines) if text in line)}"
+
+
+def test_blocks_that_never_come_are_found() -> None:
+    x = np.zeros(1, np.int32)
+    for blocks, threads in ((3, 32), (2000, 256)):  # in one batch, and in several
+        assert stuck(some_return[blocks, threads], x) == (
+            f"{line_of(some_return)}: kernel some_return: deadlock: {blocks - 1} of the grid's {blocks} blocks wait in "
+            "grid_sync() for those that never come: 1 has returned (block (0, 0, 0), thread (0, 0, 0))"
+        )
+
+
+def test_threads_that_never_come_are_found() -> None:
+    """The threads of the first block that come are all that it has left."""
+    for blocks in (4, 3000):
+        assert stuck(first_threads[blocks, 128], np.zeros(blocks * 128, np.int32)) == (
+            f"{line_of(first_threads)}: kernel first_threads: deadlock: 1 of the grid's {blocks} blocks waits in "
+            f"grid_sync() for those that never come: {blocks - 1} have returned (block (0, 0, 0), thread (0, 0, 0))"
+        )
+    assert stuck(second_round[4, 64], np.zeros(1, np.int32)) == (
+        f"{line_of(second_round)}: kernel second_round: deadlock: 3 of the grid's 4 blocks wait in grid_sync() for "
+        "those that never come: 1 has returned (block (0, 0, 0), thread (0, 0, 0))"
+    )
     with pytest.raises(SynchronizationError, match="divergent barrier"):
         divergent[2, 32](np.zeros(1, np.int32))
+
+
+def test_blocks_that_wait_elsewhere_are_named() -> None:
+    message = stuck(odd_ranks[6, 32], np.zeros(1, np.int32))
+    assert (
+        "3 of the grid's 6 blocks wait in grid_sync() for those that never come: 3 wait at `barrier.cluster.wait"
+        in message
+    )
+    assert line_of(odd_ranks, "cluster_sync") in message
+
+
+def test_a_loop_that_ends_by_itself_may_read_the_workspace() -> None:
+    body = (
+        "mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %rd1, {%r2, %r1}; mov.u32 %r3, 0;"
+        "$L: ld.volatile.u32 %r4, [%rd1]; add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, 5000; @%p1 bra $L;"
+        "ld.param.u64 %rd2, [a]; st.global.u32 [%rd2], %r3; ret;"
+    )
+    emulator = Emulator()
+    function = emulator.function(emulator.load(ptx_kernel("u64 a", body).encode()), "k")
+    address = emulator.alloc(4)
+    emulator.launch(function, Launch((1, 1, 1), (32, 1, 1), cooperative=True), address.to_bytes(8, "little"))
+    found = bytearray(4)
+    emulator.read(address, memoryview(found))
+    assert int.from_bytes(found, "little") == 5000
+
+
+def test_debug_builds_find_it_too() -> None:
+    debug = kernel(debug=True)(first_threads.function)
+    assert "1 of the grid's 4 blocks waits in grid_sync()" in stuck(debug[4, 128], np.zeros(512, np.int32))
 
 
 def test_the_barrier_needs_a_cooperative_launch() -> None:
