@@ -20,6 +20,7 @@ from kdsl.frontend.names import RETURN, mangle, scope_of
 from kdsl.frontend.parts import pass_held, pass_parts
 from kdsl.frontend.reporting import Reporter
 from kdsl.frontend.session import Session
+from kdsl.frontend.unwritten import check_written
 from kdsl.frontend.values import Passed, Runtime, Tuple, Value, type_of
 from kdsl.garbage import no_collection
 from kdsl.ir import nodes as ir
@@ -98,6 +99,9 @@ def _check_kernels(requests: list[KernelRequest]) -> Checked:
             kernels.append(_kernel(session, request))
         except CompileError as error:
             reporter.merge(error)
+            continue
+        if session.arrays and not reporter.failed:
+            check_written(reporter, (kernels[-1], *session.functions))
         functions += session.functions
     if reporter.failed:
         raise reporter.error()

@@ -26,16 +26,16 @@ def written_parameters(
     pointers = {p.uid for p in parameters if _points(p.type)}
     if not pointers:
         return frozenset()
-    found = _found(body, callees)
+    found = found_writes(body, callees)
     return frozenset(uid for uid in pointers if uid in found or ~uid in found)
 
 
 def is_written(local: ir.Local, body: tuple[ir.Stmt, ...], callees: Mapping[str, ir.Function]) -> bool:
     """Whether the memory in which a variable lies may be written through its address."""
-    return ~local.uid in _found(body, callees)
+    return ~local.uid in found_writes(body, callees)
 
 
-def _found(body: tuple[ir.Stmt, ...], callees: Mapping[str, ir.Function]) -> set[int]:
+def found_writes(body: tuple[ir.Stmt, ...], callees: Mapping[str, ir.Function]) -> set[int]:
     """The uids of the variables through which memory may be written; ``~uid`` for the memory of a variable itself."""
     found: set[int] = set()
     origins: dict[int, set[int]] = {}
@@ -51,7 +51,7 @@ def _found(body: tuple[ir.Stmt, ...], callees: Mapping[str, ir.Function]) -> set
     return found
 
 
-def _read_at(address: ir.Expr) -> list[ir.Expr]:
+def read_at(address: ir.Expr) -> list[ir.Expr]:
     """What is evaluated for an address that is only read at; the variable that it starts from is left out."""
     found: list[ir.Expr] = []
     while isinstance(address, _STEPS):
@@ -70,11 +70,16 @@ def _read_at(address: ir.Expr) -> list[ir.Expr]:
     return found if isinstance(address, ir.Read | ir.LocalAddress) else [*found, address]
 
 
-def _root(address: ir.Expr) -> int | None:
-    """The variable that holds the pointer or array from which an address is made, or in which it lies."""
+def root(address: ir.Expr) -> ir.Expr:
+    """What an address is made from, step by step."""
     while isinstance(address, _STEPS):
         address = _inner(address)
-    match address:
+    return address
+
+
+def _root(address: ir.Expr) -> int | None:
+    """The variable that holds the pointer or array from which an address is made, or in which it lies."""
+    match root(address):
         case ir.Read(local):
             return local.uid
         case ir.LocalAddress(local):
@@ -130,16 +135,16 @@ def _visit(
             if _points(node.type) and _is_own(address) and (owner := _root(address)) is not None:
                 # What the pointers of a struct point at may be written through what is loaded.
                 found.add(owner)
-            pending += [*_read_at(address), *([] if policy is None else [policy])]
+            pending += [*read_at(address), *([] if policy is None else [policy])]
         case ir.Prefetch(address):
-            pending += _read_at(address)
+            pending += read_at(address)
         case ir.IsAligned(operand):
-            pending += _read_at(operand)
+            pending += read_at(operand)
         case ir.Extent(array=array) | ir.Stride(array=array):
-            pending += _read_at(array)
+            pending += read_at(array)
         case ir.Assign(local, value) | ir.AssignExpr(local, value) if (origin := _origin(value)) is not None:
             origins.setdefault(local.uid, set()).add(origin)
-            pending += _read_at(value)
+            pending += read_at(value)
         case ir.Call(function=name, arguments=arguments):
             callee = callees.get(name)
             for i, argument in enumerate(arguments):
@@ -147,7 +152,7 @@ def _visit(
                     callee is not None and callee.written is not None and callee.parameters[i].uid not in callee.written
                 )
                 if reads_only:
-                    pending += _read_at(argument)
+                    pending += read_at(argument)
                 else:
                     pending.append(argument)
         case ir.LocalAddress(local):

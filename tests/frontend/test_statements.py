@@ -316,6 +316,7 @@ def test_arrays_are_called_as_the_variable_that_holds_them():
     def k(x: Ptr[f32]):
         tile = shared.array(4, f32)
         ß = local.array(2, f32)
+        tile[0] = ß[1] = 1.0
         x[0] = tile[0] + ß[1]
 
     (function,) = module_of(k).kernels
