@@ -459,3 +459,24 @@ def test_an_open_signature_says_what_it_needs() -> None:
         kdsl.compile(k, target="sm_90")
     assert k.check() == 0
     assert k.check({"f": abs}) == 1
+
+
+def test_a_loop_that_waits_with_a_plain_read_is_told_of_atomic_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KDSL_STEP_LIMIT", "500")
+    monkeypatch.setattr("kdsl.compiler.DEVICES", Devices())
+    kdsl.set_device("emulator")
+
+    @kernel
+    def waiting(f: Ptr[i32]) -> None:
+        while f[0] == 0:
+            pass
+
+    @kernel
+    def counting(f: Ptr[i32]) -> None:
+        while kdsl.atomic.load(f, 0) == 0:
+            f[1] += 1
+
+    for k, is_told in ((waiting, True), (counting, False)):
+        with pytest.raises(kdsl.LaunchTimeout) as caught:
+            k[1, 1](np.zeros(2, np.int32))
+        assert ('read with atomic.load(f, 0, order="acquire")' in str(caught.value)) == is_told

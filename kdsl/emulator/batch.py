@@ -282,6 +282,9 @@ class Batch:
         place = fragment.code.loop_place(fragment.pc)
         message = f"no end after {self.launch.step_limit} steps: the loop here may be endless"
         message += " (if it is not, KDSL_STEP_LIMIT can be set to more)"
+        if fragment.code.waits_for_nothing(fragment.pc):
+            message += "; a plain read in its condition is made once, before it: to wait for another thread, read with "
+            message += 'atomic.load(f, 0, order="acquire")'
         return self.error(LaunchTimeout, message, place, int(fragment.lanes[0]))
 
     def waits(self) -> list[tuple[Fragment, Instruction]]:

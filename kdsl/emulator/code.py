@@ -109,6 +109,11 @@ class Code:
         conditional = len(self.blocks[last].successors) > 1
         return self.located(last, at_end=True) if conditional else self.located(first)
 
+    def waits_for_nothing(self, pc: int) -> bool:
+        """Whether block ``pc`` alone is a loop, without an instruction: what it waited for is read before it."""
+        block = self.blocks[pc]
+        return block.successors == (pc,) and all(i.opcode[0] == "bra" for i in block.instructions)
+
     def located(self, pc: int, at_end: bool = False) -> Instruction | None:
         instructions = self.blocks[pc].instructions
         if not instructions:
