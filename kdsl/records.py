@@ -5,8 +5,8 @@ a class, which was half the time from the start of a process to its first PTX. H
 (`fields`, `replace` and `is_dataclass` work), but the methods are shared functions, and only ``__init__`` is written
 out, when the first object is made: most classes are not met in most programs.
 
-For classes without ``__post_init__`` and keyword-only fields. Public classes are standard dataclasses,
-whose signatures can be inspected.
+For classes without keyword-only fields, and without ``__post_init__``, which is a TypeError. Public classes are
+standard dataclasses, whose signatures can be inspected.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ else:
         """As `dataclasses.dataclass` with these arguments; type checkers take it for that."""
 
         def decorate(cls: type[T]) -> type[T]:
+            if hasattr(cls, "__post_init__"):
+                raise TypeError(f"{cls.__qualname__} has a __post_init__, which is not run: use dataclasses.dataclass")
             # Why a docstring? For a class without one, the standard decorator renders a signature, which is slow.
             cls.__doc__ = cls.__doc__ or cls.__name__
             own = set(cls.__dict__)

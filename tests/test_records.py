@@ -122,6 +122,18 @@ def test_objects(name: str, args: tuple[Any, ...]) -> None:
     assert answers(OURS[name]) == answers(STANDARD[name])
 
 
+def test_post_init_is_refused() -> None:
+    """Also an inherited one: it would not be run."""
+
+    class Checked:
+        def __post_init__(self) -> None:
+            raise AssertionError
+
+    for base in (Checked, type("Derived", (Checked,), {})):
+        with pytest.raises(TypeError, match=f"{base.__name__} has a __post_init__, which is not run: use dataclasses"):
+            records.dataclass(base)
+
+
 def test_equality_asks_all_compared_fields() -> None:
     for kinds in (STANDARD, OURS):
         point, held = kinds["Point"], kinds["Held"]
