@@ -11,7 +11,6 @@ from kdsl.frontend import complex_numbers, convert, places, struct_methods, swiz
 from kdsl.frontend.array_elements import parts_of
 from kdsl.frontend.copies import assign_part
 from kdsl.frontend.divisions import cast_hint, whole
-from kdsl.frontend.escapes import check_made_anew
 from kdsl.frontend.frame import Frame, describe_object
 from kdsl.frontend.meet import cast, converted
 from kdsl.frontend.memory import address_at, elements, index_parts, written_address
@@ -154,7 +153,6 @@ def bind(frame: Frame, target: ast.Name, value: Value, place: ast.expr) -> ir.Ex
     if name in frame.constants or isinstance(value, Poison):
         return None
     type = frame.types.get(name)
-    check_made_anew(frame, target, type_of(value))
     if type_of(value) == VOID:
         frame.error(place, f"`{frame.text(place)}` returns no value")
         return None

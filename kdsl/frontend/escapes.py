@@ -1,14 +1,11 @@
-"""What would outlive its memory: a local array that its function returns, and a list that a loop makes anew."""
+"""What would outlive its memory: a local array that its function returns; and objects changed unseen."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping
 
 from kdsl.frontend import structs
 from kdsl.frontend.frame import Frame
-from kdsl.frontend.lists import is_list
-from kdsl.frontend.values import Lattice
 from kdsl.frontend.written import children, is_written
 from kdsl.ir import nodes as ir
 from kdsl.lang.fixed_array import has_fixed_array
@@ -70,42 +67,3 @@ def _all(nodes: tuple[object, ...]) -> Iterator[object]:
         yield node
         if not isinstance(node, ir.Load):  # what is read is no address any more
             pending += children(node)
-
-
-def check_made_anew(frame: Frame, target: ast.Name, type: Lattice | None) -> None:
-    """Report a list made in a loop, in the place of the one before it, which another name still holds."""
-    if not frame.loops or frame.quiet or not isinstance(type, ArrayType) or type.space is not Space.LOCAL:
-        return
-    own = next((b.value for b in frame.scope.bindings.get(target.id, ()) if b.target is target), None)
-    if own is None or not _makes_list(own):
-        return
-    for other, bindings in frame.scope.bindings.items():
-        for binding in bindings:
-            if other != target.id and binding.value is not None and _is_part_of(binding.value, target.id):
-                line = getattr(binding.target, "lineno", target.lineno)
-                message = f"a list made anew takes the place of the one before, which `{other}` holds (line {line})"
-                frame.error(own, message, f"copy the elements: {other}[:] = {target.id}")
-                return
-
-
-def _makes_list(value: ast.expr) -> bool:
-    if isinstance(value, ast.IfExp):
-        return _makes_list(value.body) or _makes_list(value.orelse)
-    return is_list(value)
-
-
-def _is_part_of(value: ast.expr, name: str) -> bool:
-    """Whether an expression is the array of that name, or a view of it."""
-    match value:
-        case ast.Name(id=found):
-            return found == name
-        case ast.Subscript(value=inner, slice=index):
-            return any(isinstance(n, ast.Slice) for n in ast.walk(index)) and _is_part_of(inner, name)
-        case ast.IfExp(body=then, orelse=orelse):
-            return _is_part_of(then, name) or _is_part_of(orelse, name)
-        case ast.Attribute(value=inner) | ast.Call(func=ast.Attribute(value=inner)):
-            return _is_part_of(inner, name)
-        case ast.Tuple(elts=parts):
-            return any(_is_part_of(part, name) for part in parts)
-        case _:
-            return False

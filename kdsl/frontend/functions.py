@@ -15,6 +15,7 @@ from kdsl.frontend.escapes import check_object, check_returned
 from kdsl.frontend.frame import ALL, Frame, unknown
 from kdsl.frontend.hidden_names import check_hidden
 from kdsl.frontend.infer import infer
+from kdsl.frontend.made_anew import check_made_anew
 from kdsl.frontend.meet import check_group, converted
 from kdsl.frontend.mutating import returning_self
 from kdsl.frontend.names import RETURN, mangle, scope_of, unique
@@ -279,6 +280,8 @@ def build(instance: Instance, kernel_name: str | None = None) -> ir.Function:
     body = block(frame, frame.scope.body)
     session.active.pop()
     check_returned(frame, body)
+    if session.reporter.count == reported:
+        check_made_anew(frame, body)
     result = _result_type(frame, kernel_name is not None)
     instance.failed = session.reporter.count > reported
     instance.captured = tuple((owner, name) for (_, name), (owner, _) in frame.captured.items())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kdsl
-from kdsl import Array, Ptr, f32, f32x2, f64, i32, i64, kernel, shared, static_range, thread_idx
+from kdsl import Array, FixedArray, Ptr, f32, f32x2, f64, i32, i64, kernel, shared, static_range, struct, thread_idx
 
 X = np.arange(1, 9, dtype=np.float32)
 
@@ -267,6 +267,45 @@ def test_a_list_is_made_anew(device: str) -> None:
     out = np.zeros(1, np.int32)
     made_anew[1, 1](out, 5)
     assert out.tolist() == [sum((i + 1) * 2 for i in range(5))]
+
+
+@struct
+class Two:
+    w: FixedArray[i32, 2]
+
+    def grow(self, n: i32) -> None:
+        self.w[0] += n
+
+
+def two(n: i32) -> Two:
+    return Two((n, n + 1))
+
+
+def same(w):
+    return w
+
+
+@kernel
+def kept_in_loops(out: Ptr[i32], n: i32):
+    a, b, held = [0, 0], [0, 1], two(0)
+    view = held.w
+    for i in range(n):
+        now = same([i, i + 1])
+        part = now[1:]  # of this iteration only
+        last = (lambda w: w)(two(i).w)
+        a, b = b, a  # these are made once
+        a[:] = now
+        out[i] = a[0] * 1000 + b[0] * 100 + part[0] * 10 + last[1]
+        held.grow(2)
+        held.w = (view[0] + 1, 5)  # changes of one variable
+        now = [7, 7]
+    out[n] = view[0]
+
+
+def test_lists_that_are_kept_within_an_iteration(device: str) -> None:
+    out = np.zeros(6, np.int32)
+    kept_in_loops[1, 1](out, 5)
+    assert out.tolist() == [i * 1000 + max(i - 1, 0) * 100 + (i + 1) * 11 for i in range(5)] + [15]
 
 
 @kernel

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from kdsl import Array, Ptr, f32, f64, i32, kernel, local
+from kdsl import Array, FixedArray, Ptr, address_of, f32, f64, i32, kernel, local, struct
 
 from ..harness import check_errors
 
@@ -74,6 +74,19 @@ def test_lists():
     check_errors(k)
 
 
+def first_of(w, n):
+    return w
+
+
+@struct
+class Pair:
+    w: FixedArray[i32, 2]
+
+
+def made(n: i32) -> Pair:
+    return Pair((n, n + 1))
+
+
 def test_lists_in_loops():
     @kernel
     def k(x: Ptr[i32], n: i32):
@@ -86,11 +99,88 @@ def test_lists_in_loops():
         for j in range(n):
             fine = [j, j]
             before[:] = fine
+        kept = before
         for j in range(n):
             first, other = [j] * 2 if n > 3 else [0, j], 1
-            #   # error: a list made anew takes the place of the one before, which `kept` holds (line {3})
-            x[j] = other
-            kept = first[0:1]
+            #   # error: a list made anew takes the place of the one before, which `kept` holds (line {4})
+            #   # hint: make `kept` before the loop, and copy the elements: kept[:] = ...
+            x[j] = kept[0]
+            kept = first[other:]
+
+    check_errors(k)
+
+
+def test_lists_that_calls_pass_on():
+    @kernel
+    def k(x: Ptr[i32], n: i32):
+        before, last, old = [0, 0], ([0, 0], 1), address_of([0, 0][0])
+        for j in range(n):
+            now = first_of([j, j], 0)  # error: a list made anew takes the place of the one before, which `before`
+            #   holds (line {3}) # hint: copy the elements: before[:] = now
+            x[j] = before[0]
+            before = now
+        for j in range(n):
+            both = (lambda w: (w, 2))([j, n])  # error: a list made anew takes the place of the one before, which `last`
+            #   holds (line {3}) # hint: copy the elements, into an array that is made before: a[:] = ...
+            x[j] = last[0][0]
+            last = both
+        for j in range(n):
+            young = address_of([j, n][0])  # error: a list made anew takes the place of the one before, which
+            #   `old` holds (line {3}) # hint: copy the elements, into an array that is made before: a[:] = ...
+            x[j] = old[0]
+            old = young
+        older = newer = before
+        for j in range(n):
+            x[j] = older[0]
+            if j == 3:
+                continue
+            older = newer
+            newer = [j, n]  # error: a list made anew takes the place of the one before, which `older` holds (line {-1})
+            #   # hint: copy the elements: older[:] = newer
+        for step in (0, 1):
+            made_here = [step, n]  # error: a list made anew takes the place of the one before, which
+            #   `shown` holds (line {4}) # hint: copy the elements: shown[:] = made_here
+            if step == 1:
+                x[0] = shown[0]
+            shown = made_here
+        j = 0
+        while (there := first_of([j, 0], n))[0] < n:  # error: a list made anew takes the place of the one before, which
+            #   `before` holds (line {3})
+            x[j] = before[0]
+            before = there
+            j += 1
+
+    check_errors(k, helpers=(first_of,))
+
+
+def test_copied_arrays_in_loops():
+    @kernel
+    def k(x: Ptr[i32], n: i32):
+        before, pair = made(0).w, (made(1).w, 1)
+        for j in range(n):
+            now = made(j).w  # error: a list made anew takes the place of the one before, which `before` holds
+            #   (line {3}) # hint: copy the elements: before[:] = now
+            x[j] = before[0]
+            before = now
+        for j in range(n):
+            following = made(j).w, 2  # error: a list made anew takes the place of the one before, which `pair` holds
+            #   (line {3}) # hint: copy the elements, into an array that is made before: a[:] = ...
+            x[j] = pair[0][1]
+            pair = following
+
+    check_errors(k)
+
+
+def test_variables_assigned_anew():
+    @kernel
+    def k(x: Ptr[i32], n: i32):
+        s = made(n)
+        w = s.w
+        s = made(2)  # error: what is assigned to `s` anew takes the place of the one before, which `w` holds
+        #   (line {-1}) # hint: make `w` before the loop, and copy the elements: w[:] = ...
+        x[0] = w[0]
+        for v in s.w:
+            s = made(v)  # error: what is assigned to `s` anew takes the place of the one before, which is used later
 
     check_errors(k)
 
