@@ -12,12 +12,13 @@ from typing import Any, TypeVar, get_args, get_origin
 
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import Poison, Static
+from kdsl.lang.enums import enum_type
 from kdsl.lang.fixed_array import FixedArrayType
 from kdsl.lang.generics import restriction, variables
 from kdsl.lang.group_type import GroupType
 from kdsl.lang.groups import Group
 from kdsl.lang.parameter_types import ConstexprType, GenericType
-from kdsl.lang.struct import OWNER
+from kdsl.lang.struct import OWNER, SCOPE
 from kdsl.lang.types import VOID, TupleType, Type, as_type
 from kdsl.source import CompileError, Diagnostic, Span, find_function
 
@@ -68,7 +69,8 @@ def _resolved(function: FunctionType, name: str, annotation: Any) -> Type:
     text = annotation
     try:
         if isinstance(annotation, str):
-            closure = dict(zip(function.__code__.co_freevars, map(_contents, function.__closure__ or ()), strict=True))
+            closure = {**getattr(function, SCOPE, {})}
+            closure |= dict(zip(function.__code__.co_freevars, map(_contents, function.__closure__ or ()), strict=True))
             if hasattr(function, OWNER):
                 owner = getattr(function, OWNER)
                 closure[owner.__name__] = owner
@@ -185,7 +187,7 @@ def _template(annotation: Any) -> Any:
         return TupleType(elements)
     if isinstance(annotation, type) and issubclass(annotation, Group):
         return GroupType(annotation.__name__)
-    found = as_type(annotation)
+    found = enum_type(annotation) or as_type(annotation)
     if isinstance(found, FixedArrayType):
         raise TypeError(f"{found} is a field of a struct")
     return found

@@ -15,7 +15,7 @@ from kdsl.frontend.host_structs import Fields, constant, leaves
 from kdsl.frontend.values import POISON, Runtime, Static, Tuple, Value, Weak
 from kdsl.ir import nodes as ir
 from kdsl.lang.complex_type import ComplexType
-from kdsl.lang.struct import is_struct, struct_type_of
+from kdsl.lang.struct import SCOPE, is_struct, struct_type_of
 from kdsl.lang.types import ScalarType, as_type, boolean
 from kdsl.records import dataclass
 from kdsl.source import Span
@@ -112,6 +112,10 @@ class Captures:
             except ValueError:
                 raise NameError(name) from None
             return self._remember(id(cell.cell), cell, name, value)
+        # With postponed annotations Python does not see that a method's `x: T = 0` names what is around its class.
+        scope = getattr(function, SCOPE, {})
+        if name in scope:
+            return scope[name]
         namespace = function.__globals__
         if (function.__module__ or "").startswith(OWN):
             # The language's own functions do not change either, and each name would cost every launch a look.

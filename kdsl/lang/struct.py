@@ -13,20 +13,23 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import FunctionType
-from typing import Any, ClassVar, TypeVar, dataclass_transform, get_origin, overload
+from typing import Any, ClassVar, Generic, TypeVar, dataclass_transform, get_origin, overload
 
 import numpy as np
 
 from kdsl.lang.complex_type import ComplexType
+from kdsl.lang.enums import enum_type
 from kdsl.lang.fixed_array import FixedArrayType, held, items, nested
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import STRUCT_TYPE, MemoryType, PointerType, ScalarType, VectorType, as_type
+from kdsl.lang.types import STRUCT_TYPE, MemoryType, PointerType, ScalarType, TupleType, Type, VectorType, as_type
 
 C = TypeVar("C", bound=type)
 
 ALIGNMENTS = (1, 2, 4, 8, 16)
 OWNER = "__struct_owner__"
 """The attribute of a method that holds its class: what its own annotations may name."""
+SCOPE = "__struct_scope__"
+"""The attribute of a method that holds the types around its class: what annotations that are strings may name."""
 RESERVED = ("dtype",)
 
 
@@ -46,23 +49,29 @@ def struct(cls: Any = None, /, *, align: int = 1) -> Any:
     # The names around the class: its annotations may be strings.
     caller = sys._getframe(1)
     names = {**caller.f_globals, **caller.f_locals}
+    # Types alone, because methods keep them: a local array should not live as long as the class.
+    local = caller.f_locals if caller.f_code.co_flags & inspect.CO_OPTIMIZED else {}  # of a function alone
+    scope = {name: value for name, value in local.items() if isinstance(value, Type | type)}
     if cls is not None:
-        return _made(cls, align, names)
+        return _made(cls, align, names, scope)
 
     def decorate(decorated: Any) -> Any:
-        return _made(decorated, align, names)
+        return _made(decorated, align, names, scope)
 
     return decorate
 
 
-def _made(cls: Any, align: int, names: Mapping[str, Any]) -> Any:
+def _made(cls: Any, align: int, names: Mapping[str, Any], scope: Mapping[str, Any]) -> Any:
     if not isinstance(cls, type):
         raise TypeError(f"@struct takes a class, got {cls!r}")
     name = cls.__name__
     if align not in ALIGNMENTS or isinstance(align, bool):
         raise TypeError(f"{name}: align is one of {', '.join(map(str, ALIGNMENTS))}, got {align!r}")
+    if cls.__bases__ == (Generic,):
+        raise TypeError(f"{name}: a struct has no type parameters: {_factory(name)}")
     if cls.__bases__ != (object,):
-        raise TypeError(f"{name}: a struct has no base class ({cls.__bases__[0].__name__}): make that a field")
+        base = cls.__bases__[0].__name__
+        raise TypeError(f"{name}: a struct has no base class ({base}): make that a field, as in base: {base}")
     made = StructType(name, cls)
     made.complete(_fields(cls, made, names), align)
     for field in made.fields:
@@ -75,6 +84,7 @@ def _made(cls: Any, align: int, names: Mapping[str, Any]) -> Any:
         function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
         if isinstance(function, FunctionType):
             setattr(function, OWNER, cls)
+            setattr(function, SCOPE, scope)
     if any(isinstance(f.type, FixedArrayType) for f in made.fields) and "__setattr__" not in vars(cls):
         cls.__setattr__ = _set  # type: ignore[method-assign, assignment]
     compares = "__eq__" in vars(cls)
@@ -124,6 +134,14 @@ def _evaluated(text: str, names: dict[str, Any], what: str) -> Any:
 
 
 def _field_type(annotation: Any, made: StructType, what: str) -> MemoryType:
+    if isinstance(annotation, TypeVar):
+        raise TypeError(f"{what} is {annotation}: a struct has no type parameters: {_factory(made.name)}")
+    try:
+        number = enum_type(annotation)
+    except TypeError as error:
+        raise TypeError(f"{what} is {annotation.__name__}: {error}") from None
+    if number is not None:
+        return number
     try:
         type = as_type(annotation)
     except TypeError:
@@ -132,7 +150,14 @@ def _field_type(annotation: Any, made: StructType, what: str) -> MemoryType:
         raise TypeError(f"{what}: a struct cannot hold itself; hold a pointer to one: Ptr[{made}]")
     if isinstance(type, ScalarType | VectorType | PointerType | StructType):
         return type
-    raise TypeError(f"{what} is {type}; a field is a scalar, a vector, a Ptr, a FixedArray or a struct")
+    hint = "; make a struct of its elements, or fields" if isinstance(type, TupleType) else ""
+    raise TypeError(f"{what} is {type}; a field is a scalar, a vector, a Ptr, a FixedArray or a struct{hint}")
+
+
+def _factory(name: str) -> str:
+    """What to write instead of a generic struct."""
+    function = name.lower()
+    return f"write a function that makes the class, `@cache def {function}(T)`, and {function}(f32) for {name}[f32]"
 
 
 def is_struct(value: object) -> bool:

@@ -182,5 +182,7 @@ def test_what_the_decorator_refuses() -> None:
     with pytest.raises(TypeError, match=r"@struct takes a class, got 3"):
         struct(3)
     base = type("Base", (), {})
-    with pytest.raises(TypeError, match=r"Derived: a struct has no base class \(Base\): make that a field"):
+    with pytest.raises(
+        TypeError, match=r"Derived: a struct has no base class \(Base\): make that a field, as in base: Base"
+    ):
         struct(type("Derived", (base,), {"__annotations__": {"a": f32}}))
