@@ -149,8 +149,14 @@ def intrinsics(pattern: str) -> None:
     With *, ? or [ in it, PATTERN describes the whole name, as in a shell. Exits with 1 if there is none.
     """
     from kdsl.explorer.intrinsics import matching, rendered  # start-up cost: it imports every stub
+    from kdsl.frontend.cuda_names import of_cuda
 
     found = matching(pattern)
+    if not found and (instead := of_cuda(pattern)) is not None:
+        click.echo(f"CUDA's {pattern}: {instead}")
+        found = matching(instead.partition("(")[0])
+        if not found:
+            return
     if not found:
         raise Failure(f"no function of the kernel language has {pattern!r} in its name or PTX instruction")
     click.echo("\n\n".join(rendered(entry) for entry in found))

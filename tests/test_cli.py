@@ -395,3 +395,12 @@ def test_command_of_the_readme(command: str) -> None:
     done = subprocess.run(["bash", "-c", script], cwd=EXAMPLES.parent, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert ("timeline" in done.stderr) is ("--trace" in command)
+
+
+def test_intrinsics_know_cudas_names() -> None:
+    assert call("intrinsics", "atomicAdd").stdout.startswith(
+        "CUDA's atomicAdd: atomic.add(x, i, value)\natomic.add(array:"
+    )
+    assert "shfl.sync.down.b32" in call("intrinsics", "__shfl_down_sync").stdout
+    assert call("intrinsics", "make_float4").stdout == "CUDA's make_float4: f32x4(x, y, z, w)\n"
+    assert call("intrinsics", "no_such_name").exit_code == 1

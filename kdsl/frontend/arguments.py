@@ -54,13 +54,22 @@ def match_arguments(
         found[keyword.arg] = keyword.value
     missing = [p for p in parameters if p not in found and p not in optional]
     if missing:
-        frame.error(
-            node,
-            f"{name}() needs {' and '.join(f'`{m}`' for m in missing)}",
-            f"it takes {takes}" if len(parameters) > 1 else None,
-        )
+        hint = _apart(frame, node, name, positional) or (f"it takes {takes}" if len(parameters) > 1 else None)
+        frame.error(node, f"{name}() needs {' and '.join(f'`{m}`' for m in missing)}", hint)
         return None
     return found
+
+
+def _apart(frame: Frame, node: ast.Call, name: str, parameters: Sequence[str]) -> str | None:
+    """The hint for an element where an array and its index are arguments of their own."""
+    if list(parameters[:2]) != ["array", "index"] or not node.args or not isinstance(node.args[0], ast.Subscript):
+        return None
+    element = node.args[0]
+    index = frame.text(element.slice)
+    written = f"({index})" if isinstance(element.slice, ast.Tuple) and not index.startswith("(") else index
+    given = [*map(frame.text, node.args[1:]), *(f"{k.arg}={frame.text(k.value)}" for k in node.keywords)]
+    rest = "".join(f", {argument}" for argument in given)
+    return f"an array and its index are two arguments: {name}({frame.text(element.value)}, {written}{rest})"
 
 
 def positional(frame: Frame, node: ast.Call, name: str, least: int, most: int | None) -> list[ast.expr] | None:

@@ -40,6 +40,7 @@ def similar(name: str, known: list[str]) -> str | None:
     """A hint for a name that is not imported or misspelt; ``known`` are those that may be meant."""
     import difflib  # start-up cost: only for an error
 
+    from kdsl.frontend.cuda_names import of_cuda
     from kdsl.lang import math as device_math
 
     public = public_names()
@@ -47,5 +48,7 @@ def similar(name: str, known: list[str]) -> str | None:
         return f"from kdsl import {name}"
     if name in device_math.__all__:
         return f"from kdsl import math, and write math.{name}"
+    if (instead := of_cuda(name)) is not None:
+        return f"CUDA's `{name}` is {instead} here" if " " not in instead.split("(")[0] else instead
     close = difflib.get_close_matches(name, [*known, *public], n=1)
     return f"did you mean `{close[0]}`?" if close else None
