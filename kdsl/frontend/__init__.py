@@ -17,7 +17,7 @@ types           vectors, structs with fixed_arrays, complex_numbers, named (tupl
 threads         barriers, clusters; groups with collectives, combining, scratch and workspace
 text            printing with composites; inline PTX: inline, ptx_template, ptx_operands, ptx_instructions,
                 ptx_matrices
-mistakes        syntax, untyped (without types); hints with divisions, and instead: what to write, cuda_names, hidden_names
+mistakes        syntax, untyped (without types), hidden_names; hints with divisions and cuda_names, and instead
 """
 
 from kdsl.frontend.annotations import kernel_parameters
