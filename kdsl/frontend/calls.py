@@ -187,6 +187,10 @@ def _refuse(frame: Frame, callee: Any, node: ast.Call) -> Value:
             fields = "__annotations__" in vars(callee)
             hint = "decorate it with @struct" if fields else "pass the values, or a tuple of them"
         return frame.error(node.func, f"`{name}` is a class, and a kernel makes no objects", hint)
+    if hasattr(callee, "cache_info"):
+        # `functools.cache`, as of a function that makes structs.
+        hint = "name what it gives outside of the kernel"
+        return frame.error(node.func, f"`{name}` is a function of the host", hint)
     if hasattr(callee, "__wrapped__"):
         return frame.error(
             node.func,

@@ -2,6 +2,8 @@
 
 # mypy: ignore-errors
 
+from functools import cache
+
 import numpy as np
 
 from kdsl import (
@@ -341,3 +343,24 @@ def test_arrays_of_methods():
         a[0].w = escaped(a[1].w)
 
     check_errors(escapes, helpers=(escaped,))
+
+
+@cache
+def pair(T):
+    @struct
+    class Pair:
+        a: T
+
+    return Pair
+
+
+def test_structs_that_a_function_makes() -> None:
+    one = pair(f32)
+
+    @kernel
+    def k(out: Ptr[f32], p: one):
+        made = pair(f32)  # error: `pair` is a function of the host # hint: name what it gives outside of the kernel
+        out[0] = made(1).a
+        out[1] = one(f64(out[0])).a  # error: this is f64, but `a` of Pair takes f32
+
+    check_errors(k)
