@@ -114,6 +114,8 @@ def show(where: str, stage: str, arch: str, signature: tuple[str, ...]) -> None:
             click.echo(text.render(compilation, stage, colour))
         except CompileError as error:
             raise Failure(str(error)) from None
+        except BrokenPipeError:
+            raise  # a reader such as `head` has seen enough: click ends quietly
         except (OSError, AssemblyError) as error:
             raise Failure(f"error: {error}") from None
 

@@ -239,7 +239,11 @@ class Kernel(Generic[P]):
                     return self._hot[grid][block]
                 except KeyError:
                     pass  # not launched yet
-        return self._configurations.configured(configuration)
+        try:
+            return self._configurations.configured(configuration)
+        except LaunchConfigError as error:
+            # A mistake of the user's: the traceback shows their launch, without a screen of our frames.
+            raise error.with_traceback(None) from error.__cause__
 
     def remember(self, config: LaunchConfig, run: Callable[..., None]) -> None:
         """Let ``[grid, block]`` give ``run`` from now on, if that is all that ``config`` says."""

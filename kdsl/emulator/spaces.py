@@ -145,6 +145,8 @@ class SharedMemory(RowMemory):
             why = f"{offset + size - region.size} bytes past the end of {name}"
         else:
             why = f"{offset - region.size} bytes after the end of {name}"
+            if region.size == 0 and "dynamic_shared" in name:
+                why += "; pass its bytes as the fourth number: k[grid, block, stream, shared_bytes]"
         return LaneFault(MemoryFault, f"out-of-bounds {access}: {why}", position)
 
     def look_for_complete(self) -> None:

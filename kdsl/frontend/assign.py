@@ -43,6 +43,7 @@ from kdsl.frontend.values import (
 from kdsl.frontend.views import is_view
 from kdsl.ir import nodes as ir
 from kdsl.lang.complex_type import ComplexType
+from kdsl.lang.index import Registers
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import VOID, ArrayType, PointerType, ScalarType, TupleType, VectorType, boolean
 
@@ -143,7 +144,10 @@ def refuse_unpacking(frame: Frame, value: Value, place: ast.expr) -> None:
     what = describe(kind) if kind is not None else "this"
     if isinstance(value, Static):
         what = describe_object(value.object, frame.text(place))
-    frame.error(place, f"{what} cannot be unpacked: it is no tuple", vectors.hint(kind, frame.text(place)))
+    hint = vectors.hint(kind, frame.text(place))
+    if isinstance(value, Static) and isinstance(value.object, Registers):
+        hint = f"name its components: {', '.join(f'{frame.text(place)}.{axis}' for axis in 'xyz')}"
+    frame.error(place, f"{what} cannot be unpacked: it is no tuple", hint)
 
 
 def bind(frame: Frame, target: ast.Name, value: Value, place: ast.expr) -> ir.Expr | None:

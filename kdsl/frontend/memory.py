@@ -26,6 +26,7 @@ from kdsl.frontend.values import (
 from kdsl.frontend.values import constant_int as constant_int
 from kdsl.ir import nodes as ir
 from kdsl.lang.fixed_array import FixedArray
+from kdsl.lang.index import Registers
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import (
     Array,
@@ -107,6 +108,8 @@ def object_hint(value: object) -> str | None:
         return "name what NumPy knows of it outside of the kernel, such as LARGEST = np.iinfo(np.int32).max"
     if isinstance(value, list):
         return "make it a tuple, or pass an array as a parameter"
+    if isinstance(value, Registers):
+        return "name its components: .x, .y and .z"
     if isinstance(value, Mapping):
         return "bind the value to a name outside of the kernel"
     if isinstance(value, str):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kdsl.frontend.arguments import plain_arguments
+from kdsl.frontend.bindings import How
 from kdsl.frontend.captures import host_value
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.meet import cast, is_weak_value
@@ -186,6 +187,8 @@ def _index(frame: Frame, type: VectorType, node: ast.Subscript) -> int | None:
     index = constant_int(value)
     if index is None:
         hint = f"a local.array({type.lanes}, {type.element}) is indexed at run time"
+        if isinstance(place, ast.Name) and any(b.how is How.FOR for b in frame.scope.bindings.get(place.id, ())):
+            hint = f"for {place.id} in static_range({type.lanes}) makes it one; {hint}"
         frame.error(place, "a vector is indexed with a constant", hint)
     elif not 0 <= index < type.lanes:
         frame.error(place, f"index {index} is out of range: {type} has {type.lanes} components")

@@ -13,7 +13,7 @@ from dataclasses import replace
 from enum import Enum
 from functools import cached_property
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, Union, get_args, get_origin, overload
+from typing import TYPE_CHECKING, Annotated, Any, Generic, NoReturn, TypeVar, Union, get_args, get_origin, overload
 
 import numpy as np
 
@@ -161,12 +161,22 @@ class VectorType:
     __repr__ = __str__
 
 
+def _no_union(type: object, other: object) -> NoReturn:
+    """``Ptr[f32] | None``: a launch chooses no type of a parameter."""
+    raise TypeError(
+        f"{type} | {other}: a parameter of a kernel has one type, and no None; pass a flag beside it, or leave out its "
+        f"annotation"
+    )
+
+
 @dataclass(frozen=True)
 class PointerType:
     """A raw pointer. A kernel parameter's is global; one to a shared array is shared, and so on."""
 
     element: Type
     space: Space = Space.GLOBAL
+
+    __or__ = __ror__ = _no_union
 
     @property
     def size(self) -> int:
@@ -202,6 +212,8 @@ class ArrayType:
     shape: tuple[int, ...] | None = None
     index: ScalarType | None = None
     strided: bool = False
+
+    __or__ = __ror__ = _no_union
 
     def __str__(self) -> str:
         return f"Array[{self.element}, {self.ndim}]"
