@@ -52,6 +52,20 @@ _PREFIXES = {"math.fast": "fast.", "math.integer": ""}
 _ANY_MASK = str(0xFFFF_FFFF)
 
 
+_ATOMICS = ("add", "min", "max", "inc", "dec", "exch", "cas", "and_", "or_", "xor")
+_CONSTRUCTS: dict[str, tuple[str, ...]] = {
+    **{f"atomic.{name}": (f"atom.{name.rstrip('_')}",) for name in _ATOMICS},
+    "atomic.sub": ("atom.add",),
+    "atomic.load": ("ld.relaxed", "ld.acquire"),
+    "atomic.store": ("st.relaxed", "st.release"),
+    "load": ("ld.global",),
+    "store": ("st.global",),
+    "prefetch": ("prefetch.global",),
+    "map_shared_rank": ("mapa",),
+}
+"""The instructions of functions that have no stub of one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One function. ``signatures`` are all its forms, ``ptx`` the mnemonics to look for, ``architecture`` the first.
@@ -121,7 +135,7 @@ def _entry(function: Intrinsic | Construct, prefix: str) -> Entry:
     meaning = re.sub(r"\s+", " ", inspect.cleandoc(function.__doc__ or ""))
     forms = tuple(f"{prefix}{form}" for form in _signatures(function))
     if isinstance(function, Construct):
-        return Entry(name, forms, meaning)
+        return Entry(name, forms, meaning, _CONSTRUCTS.get(name, ()))
     if isinstance(function.lowering, Libdevice) and function.lowering.fast:
         meaning += f" Under fastmath, of f32: ``fast.{function.name}``."
     ptx = tuple(mnemonic for mnemonic in function.ptx.split(", ") if mnemonic)

@@ -47,3 +47,12 @@ def test_an_entry_on_a_terminal() -> None:
     (array,) = matching("shared.array")
     assert "PTX" not in rendered(array)
     assert rendered(array).startswith("shared.array(shape: int | tuple[int, ...], dtype: type[T]) -> Array[T, Any]\n")
+
+
+def test_atomics_and_accesses_are_found_by_their_instruction() -> None:
+    found = {
+        pattern: [e.name for e in matching(pattern)] for pattern in ("atom.cas", "ld.global", "st.release", "mapa")
+    }
+    assert found == {
+        "atom.cas": ["atomic.cas"], "ld.global": ["load"], "st.release": ["atomic.store"], "mapa": ["map_shared_rank"],
+    }  # fmt: skip
