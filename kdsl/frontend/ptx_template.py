@@ -305,6 +305,9 @@ class _Parser:
             hint = (
                 f"write {{{token.text}}} for an operand; a register is declared: {{{{ .reg .u32 {token.text}; ... }}}}"
             )
+            if re.fullmatch(r"%\d+", token.text):
+                numbered = "operands have names, not numbers: {d} is the result, and {a} is a=..."
+                raise TemplateError(token, f"`{token.text}` is not declared", numbered)
             raise TemplateError(token, f"`{token.text}` is not declared", hint if token.text.isidentifier() else None)
         self.take()
 

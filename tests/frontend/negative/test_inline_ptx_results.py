@@ -66,3 +66,12 @@ def test_registers_of_matrices():
         #   # hint: write {{{d0}, {d1}, {d2}, {d3}}}
 
     check_errors(k)
+
+
+def test_operands_have_no_numbers():
+    @kernel
+    def k(o: Ptr[u32], n: u32):
+        o[0] = asm("add.u32 %0, %1, %1;", a=n, out=u32)  # error: `%0` is not declared
+        #   # hint: operands have names, not numbers: {d} is the result, and {a} is a=...
+
+    check_errors(k)
