@@ -216,9 +216,12 @@ class Expressions:
         return (first, second) if self.random.random() < 0.7 else (second, first)
 
     def varying(self, t: Scalar, depth: int) -> p.Expr:
-        """An expression over an input: a negative constant as an amount or exponent is refused by the language."""
+        """An expression over an input: a negative constant as an amount or exponent is refused by the language.
+
+        Why no conditional in it? Where its test is a constant, the side with the input may be dropped.
+        """
         e = self.of(t, depth)
-        if any(f"'{name}'" in repr(e) for name in self.inputs):
+        if "Conditional(" not in repr(e) and any(f"'{name}'" in repr(e) for name in self.inputs):
             return e
         return p.Cast(t.name, p.Name(self.inputs[0]) if self.inputs else p.Place("block_dim.x"))
 

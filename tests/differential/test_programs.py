@@ -95,7 +95,8 @@ def test_a_gpu_agrees_with_the_reference_and_with_the_emulator(
 ) -> None:
     programs = cases(kind, chunk)
     here, there = (harness.run_all(device, programs, tmp_path) for device in (emulator, gpu))
-    found = [harness.compare(case, got, harness.expected(case)) for case, got in zip(programs, there, strict=True)]
+    wanted = [harness.expected(case) for case in programs]
+    found = [harness.compare(*of_one) for of_one in zip(programs, there, wanted, strict=True)]
     assert not any(found), report(gpu, [m for m in found if m is not None], tmp_path)
-    for case, ours, theirs in zip(programs, here, there, strict=True):
-        assert harness.without_payloads(case, ours) == harness.without_payloads(case, theirs)
+    for case, ours, theirs, want in zip(programs, here, there, wanted, strict=True):
+        assert harness.without_payloads(case, ours, want) == harness.without_payloads(case, theirs, want)
