@@ -2,7 +2,7 @@
 
 In pipeline order: `lower` (modules and functions), `statements` with `loops` and `output`, `expressions` with
 `arithmetic`, `division`, `power`, `conversions`, `memory`, `views`, `atomics` and `intrinsics` (these by chapter), and
-a file for each family of types; then `nvptx` (optimize, emit) with `libdevice`, `ptx_text` and `wide_products`; then
-`sass` (assemble, disassemble). Below them all: `types` and `context`. What is known before lowering starts: `ranges`
-of integers, `effort` of expressions, and `reachable` for what a kernel's callees add.
+a file for each family of types; then `nvptx` (optimize, emit) with `libdevice`, `ptx_text`, `wide_products` and
+`spin_loops`; then `sass` (assemble, disassemble). Below them all: `types` and `context`. What is known before lowering
+starts: `ranges` of integers, `effort` of expressions, and `reachable` for what a kernel's callees add.
 """

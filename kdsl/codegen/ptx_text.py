@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from kdsl.codegen.reductions import reduce_unused
+from kdsl.codegen.spin_loops import part_spin_loops
 from kdsl.codegen.wide_products import join_products
 
 _UNSUFFIXED = re.compile(
@@ -27,7 +28,7 @@ def settle(ptx: str) -> str:
     # The empty section comes with `.loc` directives; no debugging information is in it.
     ptx = ptx.replace("\t.section\t.debug_macinfo\t{\t}\n", "")
     # Under fastmath LLVM prints setp.ftz.bf16, which PTX does not have: a bf16 denormal compares as it is.
-    return join_products(reduce_unused(store_bits(round_explicitly(_FLUSHED_BF16.sub(r"\1", ptx)))))
+    return part_spin_loops(join_products(reduce_unused(store_bits(round_explicitly(_FLUSHED_BF16.sub(r"\1", ptx))))))
 
 
 def round_explicitly(ptx: str) -> str:
