@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -277,6 +278,10 @@ class foreign:
         pass
 
 
+needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc, the other compiler, is not on the PATH")
+
+
+@needs_nvcc
 def test_variables_of_another_compiler(device: str, tmp_path: Path) -> None:
     arch = kdsl.current_device().target
     (tmp_path / "k.cu").write_text(FOREIGN)
@@ -295,6 +300,7 @@ def test_variables_of_another_compiler(device: str, tmp_path: Path) -> None:
             loaded.globals["miss"]
 
 
+@needs_nvcc
 def test_the_symbols_of_a_cubin(tmp_path: Path) -> None:
     from kdsl.runtime.image_variables import variable_names
 

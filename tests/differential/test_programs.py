@@ -66,8 +66,13 @@ def test_warps_may_run_one_after_another(
 @pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_120"])
 @pytest.mark.parametrize("kind", MAKERS)
 def test_other_architectures_agree_too(kind: str, target: str, emulator: Backend, tmp_path: Path) -> None:
-    """What an architecture lacks (int to bf16 before sm_90, say) is made of what it has."""
-    assert not harness.mismatches(emulator, cases(kind, APART, FEW), tmp_path, target)
+    """What an architecture lacks (int to bf16 before sm_90, say) is made of what it has, or refused by name: fma() of
+    bf16 vectors before sm_80.
+    """
+    found = harness.mismatches(emulator, cases(kind, APART, FEW), tmp_path, target)
+    wrong = [m for m in found if f"needs sm_80 or newer; this is {target}" not in str(m.got)]
+    assert not wrong, wrong[0]
+    assert len(found) < FEW // 4
 
 
 @pytest.mark.parametrize("kind", MAKERS)
