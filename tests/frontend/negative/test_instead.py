@@ -126,8 +126,6 @@ def test_the_host_s_world():
         #   # hint: bind the value to a name outside of the kernel
         q3 = sys.exit()  # error: `sys.exit` cannot be called in a kernel
         #   # hint: do it on the host, and pass what the kernel needs as parameters
-        q4 = threading.Lock()  # error: `threading.Lock` cannot be called in a kernel
-        #   # hint: sync_threads(), barrier() and atomic order the threads of a block
         q5 = threading.get_ident()  # error: `threading.get_ident` cannot be called in a kernel
         #   # hint: sync_threads(), barrier() and atomic order the threads of a block
         q6 = io.StringIO()  # error: `io.StringIO` is a class, and a kernel makes no objects
