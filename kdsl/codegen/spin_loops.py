@@ -27,24 +27,27 @@ def part_spin_loops(ptx: str) -> str:
     if ".shared" not in ptx or _SPINNING.search(ptx) is None:
         return ptx
     lines = ptx.splitlines(keepends=True)
+    last = {label: i for i, line in enumerate(lines) for label in _targets(line) if label}
     for index in reversed([i for i, line in enumerate(lines) if _SPINNING.match(line)]):
-        if _begins_a_loop(lines, index):
+        if _begins_a_loop(lines, index, last):
             lines.insert(index, _read(lines[index]))
     return "".join(lines)
 
 
-def _begins_a_loop(lines: list[str], atomic: int) -> bool:
-    """Whether the atomic is the first thing in a loop that depends on the iteration."""
+def _begins_a_loop(lines: list[str], atomic: int, last: dict[str, int]) -> bool:
+    """Whether the atomic is the first thing in a loop that depends on the iteration. ``last``: where each label is
+    branched to last, counted before anything was inserted behind the atomic.
+    """
     start = atomic
     while start > 0 and not _LABEL.match(lines[start - 1]):
         start -= 1
-        if _BRANCH.search(lines[start]):
-            return False  # it is in a block of its own, behind a branch
+        if _BRANCH.search(lines[start]) or _SPINNING.match(lines[start]):
+            return False  # behind a branch, or another atomic's loop
     label = _LABEL.match(lines[start - 1]) if start else None
     if label is None:
         return False
-    end = max((i for i, line in enumerate(lines) if i > atomic and label[1] in _targets(line)), default=None)
-    if end is None:
+    end = last.get(label[1], 0)
+    if end <= atomic:
         return False  # no branch goes back to it
     varying = {name for line in lines[start : end + 1] for name in _results(line)}
     before = [line for line in lines[start:atomic] if _INSTRUCTION.match(line)]

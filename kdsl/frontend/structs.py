@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from kdsl.frontend.arguments import match_arguments
@@ -198,30 +198,6 @@ def _leaf(whole: ir.Expr, path: tuple[int, ...], span: Span) -> ir.Expr:
             assert isinstance(whole.type, VectorType)
             whole = ir.Swizzle(whole, (index,), whole.type.element, span)
     return whole
-
-
-def mapped(frame: Frame, value: ir.Expr, function: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
-    """A struct, tuple or vector of what ``function`` makes of each scalar (or pointer) in it; types stay."""
-    type, span = value.type, value.span
-    if not isinstance(type, StructType | VectorType | TupleType):
-        return function(value)
-    first, again = frame.once(value, "whole")
-    parts: list[ir.Expr] = []
-    for i in range(type.lanes if isinstance(type, VectorType) else len(part_types(type))):
-        whole = first if i == 0 else again
-        part = (
-            ir.TupleElement(whole, i, type.elements[i], span)
-            if isinstance(type, TupleType)
-            else _leaf(whole, (i,), span)
-        )
-        parts.append(mapped(frame, part, function))
-    match type:
-        case StructType():
-            return ir.StructExpr(tuple(parts), type, span)
-        case TupleType():
-            return ir.TupleExpr(tuple(parts), type, span)
-        case VectorType():
-            return ir.VectorExpr(tuple(parts), type, span)
 
 
 def part_types(type: StructType | TupleType) -> tuple[Type, ...]:
