@@ -17,17 +17,14 @@ from kdsl.runtime.driver_calls import (
 )
 from kdsl.runtime.driver_launch import Enqueue
 from kdsl.runtime.driver_modules import CudaFunction, CudaModule
+from kdsl.runtime.driver_streams import DriverStreams
 from kdsl.runtime.errors import DriverUnavailableError
 from kdsl.runtime.image_variables import variable_names
 from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.target import KNOWN, Target
 
-# The default stream, its other name, and the one per thread: all ordered with the default stream, as our own streams
-# are.
-DEFAULT_STREAMS = frozenset({0, 1, 2})
 
-
-class CudaDriver:
+class CudaDriver(DriverStreams):
     """One NVIDIA GPU, through the CUDA driver and its primary context (shared with PyTorch, CuPy, JAX and others).
 
     Making it calls little; the context is made by `start`, or when it is first needed. ``record`` gets each driver
@@ -37,7 +34,7 @@ class CudaDriver:
     name = "cuda"
 
     def __init__(self, ordinal: int = 0, *, record: Recorder | None = None, api: Any = None) -> None:
-        self._calls = Calls(ordinal, bindings() if api is None else api, record)
+        super().__init__(Calls(ordinal, bindings() if api is None else api, record))
         self.ordinal = ordinal
         self.description: str = (
             bytes(self._calls.bare("cuDeviceGetName", 128, self._calls.device)).split(b"\0")[0].decode()
@@ -49,7 +46,6 @@ class CudaDriver:
         self.target = _target(self.capability)
         self.limits = self._limits()
         self._pool: Any = None
-        self._own_streams: set[int] = set()
         # Work on the default stream that streams of other libraries, unordered with it, must not overtake ...
         self._default_busy = False
         # ... and the other way round: memory must not be freed on the default stream while such a stream may use it.
@@ -224,7 +220,7 @@ class CudaDriver:
     def prepare(self, function: CudaFunction, launch: Launch) -> Enqueue:
         """A function that enqueues this launch with the parameters it is given: what a launcher calls."""
         enqueue = driver_launch.prepare(self._calls, function, launch)
-        if launch.stream in DEFAULT_STREAMS or launch.stream in self._own_streams:
+        if self.is_ordered(launch.stream):
             return enqueue
 
         def enqueue_foreign(buffer: ParameterBuffer) -> None:
@@ -243,67 +239,6 @@ class CudaDriver:
         self._calls.call("cuCtxSynchronize")
         self._default_busy = self._foreign_busy = False
         self._calls.seen_well(launched)
-
-    # Streams and events.
-
-    def create_stream(self, priority: int) -> int:
-        # 0, CU_STREAM_DEFAULT: ordered with the default stream.
-        stream = int(self._calls.call("cuStreamCreateWithPriority", 0, priority))
-        self._own_streams.add(stream)
-        return stream
-
-    def destroy_stream(self, stream: int) -> None:
-        self._own_streams.discard(stream)
-        self._release("cuStreamDestroy", self._calls.api.CUstream(stream))
-
-    def synchronize_stream(self, stream: int) -> None:
-        self._calls.call("cuStreamSynchronize", self._calls.api.CUstream(stream))
-
-    def stream_done(self, stream: int) -> bool:
-        return self._done("cuStreamQuery", self._calls.api.CUstream(stream))
-
-    def order(self, first: int, then: int) -> None:
-        event = self.create_event(timing=False)
-        self.record_event(event, first)
-        self.wait_event(event, then)
-        self.destroy_event(event)
-
-    def create_event(self, timing: bool) -> int:
-        # 2, CU_EVENT_DISABLE_TIMING: cheaper to wait for.
-        return int(self._calls.call("cuEventCreate", 0 if timing else 2))
-
-    def destroy_event(self, event: int) -> None:
-        self._release("cuEventDestroy", self._calls.api.CUevent(event))
-
-    def record_event(self, event: int, stream: int) -> None:
-        api = self._calls.api
-        self._calls.call("cuEventRecord", api.CUevent(event), api.CUstream(stream))
-
-    def wait_event(self, event: int, stream: int) -> None:
-        api = self._calls.api
-        self._calls.call("cuStreamWaitEvent", api.CUstream(stream), api.CUevent(event), 0)
-
-    def synchronize_event(self, event: int) -> None:
-        self._calls.call("cuEventSynchronize", self._calls.api.CUevent(event))
-
-    def event_done(self, event: int) -> bool:
-        return self._done("cuEventQuery", self._calls.api.CUevent(event))
-
-    def elapsed_ms(self, start: int, end: int) -> float:
-        api = self._calls.api
-        return float(self._calls.call("cuEventElapsedTime", api.CUevent(start), api.CUevent(end)))
-
-    def _done(self, query: str, handle: Any) -> bool:
-        self._calls.enter()
-        code, _ = self._calls.attempt(query, handle)
-        if code and code != driver_errors.NOT_READY:
-            raise self._calls.error(code, query)
-        return not code
-
-    def _release(self, name: str, handle: Any) -> None:
-        """Destroy a stream or event; not after a fork or a fault, where nothing is left to destroy."""
-        if not self._calls.forked and not self._calls.dead:
-            self._calls.call(name, handle)
 
 
 def _sm(capability: tuple[int, int]) -> int:
