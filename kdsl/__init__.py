@@ -4,7 +4,7 @@
                                                         \\-> emulator
 
 lang        what a kernel author imports: types, and a typed stub for each intrinsic
-compiler    `kernel` and `compile`, and the device that runs kernels
+compiler    `kernel` and `compile`
 compilation one run of the pipeline, every stage kept: what `compile` gives and all views read
 source      places in a user's source, and `CompileError`
 frontend    Python's syntax tree to the typed tree
@@ -15,7 +15,8 @@ ptx_lines   from a line of PTX back to the Python line
 emulator    runs PTX text without a GPU
 runtime     the CUDA driver, arrays in device memory, streams, launching
 backend     what a place that runs kernels offers: the driver and the emulator are two
-devices     which device is current: a GPU where there is one, else the emulator
+devices     the devices of this process: a GPU where there is one, else the emulator
+current     which device is current, and the environment's settings of it
 host        arrays, streams and events on the current device
 variables   arrays that kernels and the host know by name: `device.array`, `constant.empty`
 parameters  what a launch or `compile` says of a kernel's parameters
@@ -51,8 +52,9 @@ if TYPE_CHECKING:
         SynchronizationError,
     )
     from kdsl.compilation import Compilation
-    from kdsl.compiler import Kernel, current_device, kernel, set_device
+    from kdsl.compiler import Kernel, kernel
     from kdsl.compiler import compile as compile
+    from kdsl.current import current_device, set_device
     from kdsl.host import Event, Stream, empty, synchronize, to_device, zeros
     from kdsl.lang import atomic
     from kdsl.lang import math as math
@@ -249,7 +251,8 @@ _MODULES = {
     "kdsl.target": "Target",
     "kdsl.backend": "DeviceError DeviceAssertionError CheckError MemoryFault SynchronizationError LaunchTimeout",
     "kdsl.compilation": "Compilation",
-    "kdsl.compiler": "Kernel kernel current_device set_device",
+    "kdsl.compiler": "Kernel kernel",
+    "kdsl.current": "current_device set_device",
     "kdsl.module": "KernelModule LoadedModule cuda_module load_module",
     "kdsl.variables": "constant device",
     "kdsl.host": "Event Stream empty synchronize to_device zeros",

@@ -13,7 +13,8 @@ import click
 
 from kdsl.backend import DeviceError
 from kdsl.codegen.sass import AssemblyError
-from kdsl.compiler import Kernel, set_device, start_trace
+from kdsl.compiler import Kernel
+from kdsl.current import set_device, start_trace
 from kdsl.devices import DeviceChoiceError
 from kdsl.explorer import text
 from kdsl.files import FileError, kernels_of, load_file, syntax_message, user_traceback

@@ -1,10 +1,9 @@
-"""`@kernel`: what a decorated function becomes, when it is compiled, and where it runs."""
+"""`@kernel`: what a decorated function becomes, and when it is compiled."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-import operator
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, cast, overl
 
 from kdsl.backend import Backend, DeviceError
 from kdsl.compilation import Compilation, run_pipeline
-from kdsl.devices import DeviceChoiceError, Devices, InvalidChoice
+from kdsl.current import current_device, remains, timeline
 from kdsl.ir.options import Options
 from kdsl.lang.parameter_types import ConstexprType, GenericType
 from kdsl.lang.types import TupleType, Type
@@ -27,7 +26,6 @@ from kdsl.runtime.variables import attach
 from kdsl.signatures import Open, every_signature, open_names
 from kdsl.source import CompileError
 from kdsl.target import Target
-from kdsl.timeline import Timeline
 
 if TYPE_CHECKING:
     from kdsl.frontend import Captured, KernelRequest
@@ -38,43 +36,6 @@ MOST_HOT = 256
 """Grids that a kernel keeps launches ready for."""
 ASKED_OFTEN = 64
 """Launches unlike the one that comes first, after which another comes first."""
-DEVICES = Devices()
-
-
-def current_device() -> Backend:
-    """The device that kernels run on. The first call starts it: what `set_device` or KDSL_DEVICE says, else a GPU,
-    else the emulator. ValueError or RuntimeError, as from `set_device`, if KDSL_DEVICE or KDSL_STEP_LIMIT is wrong.
-    """
-    if DEVICES.selected is not None:
-        return DEVICES.selected
-    preference = os.environ.get("KDSL_DEVICE")
-    limit = _step_limit()
-    try:
-        return DEVICES.current(preference, limit)
-    except DeviceChoiceError as error:
-        if not preference:
-            raise
-        raise type(error)(f"KDSL_DEVICE={preference}: {error}") from None
-
-
-def set_device(device: str | int) -> None:
-    """Run kernels from now on on ``"cuda"``, ``"cuda:N"`` (or the number N) or ``"emulator"``.
-
-    Arrays stay on the device where they were made. ValueError for another name, RuntimeError if there is no such
-    device.
-    """
-    is_number = hasattr(type(device), "__index__") and not isinstance(device, bool)
-    DEVICES.select(f"cuda:{operator.index(device)}" if is_number else device, _step_limit())  # type: ignore[arg-type]
-
-
-def _step_limit() -> int | None:
-    """What KDSL_STEP_LIMIT says for the emulator; None where it is not set or empty."""
-    said = os.environ.get("KDSL_STEP_LIMIT")
-    if not said:
-        return None
-    if not said.isdecimal() or int(said) == 0:
-        raise InvalidChoice(f"KDSL_STEP_LIMIT={said}: the emulator's step limit is a whole number of at least 1")
-    return int(said)
 
 
 @dataclass(frozen=True)
@@ -311,12 +272,12 @@ class Kernel(Generic[P]):
     def _build(self, backend: Backend, types: tuple[Type, ...]) -> Specialization:
         from kdsl.frontend import Captured  # start-up cost, as above
 
-        compilation = run_pipeline([self.request(types)], Target.parse(backend.target), DEVICES.timeline)
+        compilation = run_pipeline([self.request(types)], Target.parse(backend.target), timeline())
         (tree,) = compilation.tree.kernels
         module = backend.load(compilation.ptx.encode())
         attach(backend, module, compilation.tree.variables)
         # What a launch looks at: the current device, and each captured name.
-        conditions = (Captured(vars(DEVICES), "_current", backend), *compilation.captured)
+        conditions = (Captured(*remains(backend)), *compilation.captured)
         typed = [(name, type) for (name, _), type in zip(self.parameters, types, strict=True)]
         cooperative = tree.name in compilation.cooperative
         call = None if self.is_annotated else call_of(typed)
@@ -426,7 +387,7 @@ def compile(
     parsed = target if isinstance(target, Target) else Target.parse(target or current_device().target)
     chosen = None if options is None else _checked_options(options)
     requests = [k.request(from_signature(k.name, k.parameters, k.defaults, signature), chosen) for k in kernels]
-    return run_pipeline(requests, parsed, DEVICES.timeline)
+    return run_pipeline(requests, parsed, timeline())
 
 
 def compile_kernels(
@@ -439,11 +400,4 @@ def compile_kernels(
     parsed = target if isinstance(target, Target) else Target.parse(target or current_device().target)
     chosen = None if options is None else _checked_options(options)
     requests = [kernel.request(found, chosen) for kernel, found in zip(kernels, types, strict=True)]
-    return run_pipeline(requests, parsed, DEVICES.timeline)
-
-
-def start_trace(*, calls: bool) -> Timeline:
-    """Record every stage of this process from now on; with ``calls`` also each call of the devices started after
-    this.
-    """
-    return DEVICES.trace(calls=calls)
+    return run_pipeline(requests, parsed, timeline())

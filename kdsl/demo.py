@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from kdsl.compiler import Kernel, current_device, kernel
+from kdsl.compiler import Kernel, kernel
+from kdsl.current import current_device
 from kdsl.lang.index import block_dim, block_idx, thread_idx
 from kdsl.lang.types import Ptr, f32, i32
 from kdsl.timeline import Timeline

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kdsl.backend import Backend
-from kdsl.compiler import current_device
+from kdsl.current import current_device
 from kdsl.lang.types import F32
 from kdsl.runtime import memory, stream
 from kdsl.runtime.memory import DeviceArray

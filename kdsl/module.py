@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 from kdsl.backend import Backend
 from kdsl.compilation import Compilation
-from kdsl.compiler import Kernel, build_launcher, compile_kernels, current_device
+from kdsl.compiler import Kernel, build_launcher, compile_kernels
+from kdsl.current import current_device
 from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.types import Type
 from kdsl.parameters import from_signature

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kdsl.compiler import current_device
+from kdsl.current import current_device
 from kdsl.lang import memory
 from kdsl.lang.types import ElementType, ScalarType, Space, as_type
 from kdsl.lang.variables import CONSTANT_BYTES, Variable, checked_shape

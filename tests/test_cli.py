@@ -159,7 +159,7 @@ def test_bad_arguments(arguments: tuple[str, ...], message: str) -> None:
 def test_bad_settings_are_said_without_a_traceback(
     variable: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kdsl.compiler.DEVICES", Devices())
+    monkeypatch.setattr("kdsl.current.DEVICES", Devices())
     monkeypatch.setenv(*variable.split("="))
     path = written(tmp_path, "import kdsl\n\nkdsl.zeros(1, kdsl.f32)\n")
     result = call("run", path)

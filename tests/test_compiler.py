@@ -424,7 +424,7 @@ def test_the_emulator_s_step_limit_can_be_set(monkeypatch: pytest.MonkeyPatch) -
             for i in range(n):
                 x[0] = (x[0] * 5 + i) ^ (x[0] >> 3)
 
-        monkeypatch.setattr("kdsl.compiler.DEVICES", Devices())
+        monkeypatch.setattr("kdsl.current.DEVICES", Devices())
         monkeypatch.setenv("KDSL_STEP_LIMIT", limit)
         kdsl.set_device("emulator")
         x = kdsl.zeros(1, i32)
@@ -463,7 +463,7 @@ def test_an_open_signature_says_what_it_needs() -> None:
 
 def test_a_loop_that_waits_with_a_plain_read_is_told_of_atomic_load(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KDSL_STEP_LIMIT", "500")
-    monkeypatch.setattr("kdsl.compiler.DEVICES", Devices())
+    monkeypatch.setattr("kdsl.current.DEVICES", Devices())
     kdsl.set_device("emulator")
 
     @kernel
