@@ -1,0 +1,120 @@
+"""The memory of a CUDA GPU: a pool's allocations, copies and fills, all ordered with the default stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kdsl.runtime import driver_errors
+from kdsl.runtime.driver_calls import Calls
+from kdsl.runtime.driver_streams import DriverStreams
+
+
+class DriverMemory(DriverStreams):
+    """What `CudaDriver` does with memory. It comes from a pool and is ordered with the default stream, so that freeing
+    waits for nothing.
+    """
+
+    def __init__(self, calls: Calls) -> None:
+        super().__init__(calls)
+        self.description: str = bytes(calls.bare("cuDeviceGetName", 128, calls.device)).split(b"\0")[0].decode()
+        self._pool: Any = None
+        # Work on the default stream that streams of other libraries, unordered with it, must not overtake ...
+        self._default_busy = False
+        # ... and the other way round: memory must not be freed on the default stream while such a stream may use it.
+        self._foreign_busy = False
+
+    def _attribute(self, name: str) -> int:
+        attribute = getattr(self._calls.api.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+        return int(self._calls.bare("cuDeviceGetAttribute", attribute, self._calls.device))
+
+    def alloc(self, size: int) -> int:
+        self._calls.enter()
+        code, address = self._allocate(size)
+        if code == driver_errors.OUT_OF_MEMORY:
+            # Memory that finished work holds comes back at a synchronisation.
+            self.synchronize()
+            code, address = self._allocate(size)
+        if code == driver_errors.OUT_OF_MEMORY:
+            raise MemoryError(self._out_of_memory(size))
+        if code:
+            raise self._calls.error(code, f"allocating {driver_errors.gibibytes(size)}")
+        return int(address)
+
+    def _allocate(self, size: int) -> tuple[int, Any]:
+        pool = self._memory_pool()
+        if pool is False:
+            return self._calls.attempt("cuMemAlloc", size)
+        self._default_busy = True
+        return self._calls.attempt("cuMemAllocFromPoolAsync", size, pool, 0)
+
+    def _memory_pool(self) -> Any:
+        """Our own pool, which keeps some freed memory for the next allocation; False where there are no pools."""
+        if self._pool is None:
+            self._pool = self._make_pool() if self._attribute("MEMORY_POOLS_SUPPORTED") else False
+        return self._pool
+
+    def _make_pool(self) -> Any:
+        api = self._calls.api
+        properties = api.CUmemPoolProps()
+        properties.allocType = api.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+        properties.location.type = api.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+        properties.location.id = self._calls.ordinal
+        pool = self._calls.bare("cuMemPoolCreate", properties)
+        # The default gives everything back at each synchronisation, and the next allocation then takes milliseconds.
+        _, total = self._calls.bare("cuMemGetInfo")
+        threshold = api.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+        self._calls.bare("cuMemPoolSetAttribute", pool, threshold, api.cuuint64_t(int(total) // 16))
+        return pool
+
+    def _out_of_memory(self, size: int) -> str:
+        free, total = (int(value) for value in self._calls.bare("cuMemGetInfo"))
+        asked, left, all_ = (driver_errors.gibibytes(value) for value in (size, free, total))
+        return f"{asked} asked for on {self.description}, {left} free of {all_}"
+
+    def free(self, address: int) -> None:
+        calls = self._calls
+        # A finaliser may run in a child of a fork, or after a fault: nothing can be given back there.
+        if calls.forked or calls.dead:
+            return
+        calls.enter()
+        code = 0
+        if self._foreign_busy:
+            code, _ = calls.attempt("cuCtxSynchronize")
+            self._foreign_busy = False
+        if not code:
+            pooled = self._memory_pool() is not False
+            code, _ = calls.attempt("cuMemFreeAsync", address, 0) if pooled else calls.attempt("cuMemFree", address)
+        if code in driver_errors.DEAD_CONTEXT:
+            calls.put_off(code)
+        elif code:
+            raise calls.error(code, f"freeing 0x{address:x}")
+
+    def write(self, address: int, source: memoryview) -> None:
+        if not source.nbytes:
+            return
+        self._calls.call("cuMemcpyHtoD", address, source, source.nbytes)
+        # A copy from pageable memory returns while its last part may still be on the way.
+        self._calls.bare("cuStreamSynchronize", 0)
+        self._default_busy = False
+
+    def read(self, address: int, destination: memoryview) -> None:
+        self.synchronize()
+        if destination.nbytes:
+            self._calls.bare("cuMemcpyDtoH", destination, address, destination.nbytes)
+
+    def copy(self, destination: int, source: int, size: int) -> None:
+        if size:
+            self._calls.call("cuMemcpyDtoDAsync", destination, source, size, 0)
+            self._default_busy = True
+
+    def fill(self, address: int, value: int, size: int) -> None:
+        if size:
+            self._calls.call("cuMemsetD8Async", address, value & 0xFF, size, 0)
+            self._default_busy = True
+
+    def synchronize(self) -> None:
+        # What another thread launches meanwhile is not known to have ended.
+        launched = len(self._calls.recent)
+        self._calls.call("cuCtxSynchronize")
+        self._default_busy = self._foreign_busy = False
+        self._calls.seen_well(launched)
