@@ -18,7 +18,8 @@ from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import I32, ML_DTYPES, U64, ArrayType, PointerType, ScalarType, Type, VectorType
 from kdsl.records import dataclass
 from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, ExtentError
-from kdsl.runtime.interface import NotOnDeviceError, device_view
+from kdsl.runtime.foreign_memory import device_of
+from kdsl.runtime.interface import NO_ORDER, ForeignArray, NotOnDeviceError, foreign_array
 from kdsl.runtime.memory import DeviceArray, contiguous_strides, is_masked
 from kdsl.runtime.scalars import packable, shown
 from kdsl.runtime.structs import struct_bytes
@@ -87,6 +88,7 @@ class ArrayArgument:
     strides: tuple[int, ...] | None = None
     host: np.ndarray[Any, Any] | None = None
     stream: int | None = None
+    foreign: ForeignArray | None = None
 
     @property
     def element_strides(self) -> tuple[int, ...]:
@@ -107,14 +109,17 @@ def scalar_argument(parameter: Parameter, value: Any, backend: Backend) -> Any:
     return packable(parameter.where, parameter.type, value)
 
 
-def array_argument(parameter: Parameter, value: Any, backend: Backend) -> ArrayArgument:
-    """The array that ``value`` is; ArgumentError if it does not fit the parameter or is not on this device."""
+def array_argument(parameter: Parameter, value: Any, backend: Backend, stream: int = NO_ORDER) -> ArrayArgument:
+    """The array that ``value`` is; ArgumentError if it does not fit the parameter or is not on this device.
+
+    ``stream`` is where the launch goes: arrays whose library tells no stream of its own are made ready there.
+    """
     if isinstance(value, DeviceArray):
         found = _device_array(parameter, value, backend)
     elif isinstance(value, np.ndarray):
         found = _host_array(parameter, value)
     else:
-        found = _foreign(parameter, value, backend)
+        found = _foreign(parameter, value, backend, stream)
     vector = parameter.vector
     if vector is not None:
         found = _of_vectors(parameter, vector, found)
@@ -238,28 +243,28 @@ def _same_bytes(element: ScalarType | StructType, dtype: np.dtype[Any]) -> bool:
     return element.is_int or element.numpy.name in ML_DTYPES.values()
 
 
-def _foreign(parameter: Parameter, value: Any, backend: Backend) -> ArrayArgument:
+def _foreign(parameter: Parameter, value: Any, backend: Backend, stream: int) -> ArrayArgument:
     try:
-        view = device_view(value)
+        view = foreign_array(value, stream)
     except NotOnDeviceError as error:
         raise parameter.error(ArgumentTypeError, shown(value), f"it {error}") from None
     if view is None:
         raise parameter.error(ArgumentTypeError, shown(value), _array_fix(parameter, value))
-    if backend.name != "cuda":
+    if not view.is_host and backend.name != "cuda":
         raise parameter.error(
             ArgumentTypeError,
             f"a CUDA array ({shown(value)})",
             f"the {backend.name} takes NumPy arrays and its own DeviceArrays: copy it to the host first",
         )
-    fix = f"{parameter.name}.astype" if view.type else ""
+    fix = f"{parameter.name}.astype" if view.type and hasattr(value, "astype") else ""
     _check_dtype(parameter, view.type, f"{shown(value)} of {view.dtype}", fix)
     if parameter.written and view.readonly:
         raise parameter.error(
             ArgumentValueError,
             f"a read-only {shown(value)}, which the kernel may write",
-            "pass a copy and use the copy",
+            view.immutable or "pass a copy and use the copy",
         )
-    if view.address % parameter.element.size:
+    if view.address % parameter.element.align and 0 not in view.shape:
         raise parameter.error(
             ArgumentValueError,
             f"{shown(value)} at the misaligned address 0x{view.address:x}",
@@ -267,7 +272,29 @@ def _foreign(parameter: Parameter, value: Any, backend: Backend) -> ArrayArgumen
         )
     if view.misaligned_strides:
         raise _not_contiguous(parameter, view.shape, "a contiguous copy")
-    return ArrayArgument(view.address, view.shape, view.strides, stream=view.stream)
+    if view.is_host:
+        host = view.on_host()
+        address: int = host.__array_interface__["data"][0]
+        return ArrayArgument(address, view.shape, view.strides, host, foreign=view)
+    _check_device(parameter, value, view, backend)
+    return ArrayArgument(view.address, view.shape, view.strides, stream=view.stream, foreign=view)
+
+
+def _check_device(parameter: Parameter, value: Any, view: ForeignArray, backend: Backend) -> None:
+    if 0 in view.shape:
+        return
+    device = view.device
+    try:
+        device = device_of(backend, view.address) if device is None else device
+    except NotOnDeviceError as error:
+        raise parameter.error(ArgumentValueError, shown(value), f"{error}") from None
+    ordinal = getattr(backend, "ordinal", None)
+    if device is not None and ordinal is not None and device != ordinal:
+        raise parameter.error(
+            ArgumentValueError,
+            f"{shown(value)} on cuda:{device}",
+            f"this launch is on cuda:{ordinal}: pass a copy that is there, or kdsl.set_device({device}) before",
+        )
 
 
 def _array_fix(parameter: Parameter, value: Any) -> str:
@@ -295,7 +322,7 @@ def _check_dtype(parameter: Parameter, type_: ScalarType | StructType | None, go
     elif got.startswith("a DeviceArray") and type_ is not None:
         host = _converted(element, type_.numpy, f"{name}.to_host()")
         conversion = parameter.passing(f"kdsl.to_device({host})" if host is not None else f"an array of {element}")
-    elif got.startswith("torch."):
+    elif got.startswith(("torch.Tensor", "torch.Parameter")):
         conversion = parameter.passing(f"{name}.to(torch.{element.numpy})")
     else:
         conversion = parameter.passing(made)

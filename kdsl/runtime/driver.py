@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kdsl.backend import DeviceLimits, Dim3, Launch
-from kdsl.runtime import driver_launch, driver_modules
+from kdsl.runtime import driver_launch, driver_modules, foreign_memory
 from kdsl.runtime.driver_calls import (
     Calls,
     Recorder,
@@ -121,18 +121,28 @@ class CudaDriver(DriverMemory):
     def prepare(self, function: CudaFunction, launch: Launch) -> Enqueue:
         """A function that enqueues this launch with the parameters it is given: what a launcher calls."""
         enqueue = driver_launch.prepare(self._calls, function, launch)
-        if self.is_ordered(launch.stream):
+        stream = launch.stream
+        if self.is_ordered(stream):
             return enqueue
 
         def enqueue_foreign(buffer: ParameterBuffer) -> None:
             # Streams of other libraries need not be ordered with the default stream, where arrays are filled.
-            if self._default_busy:
-                self._calls.call("cuStreamSynchronize", 0)
-                self._default_busy = False
+            self.foreign.before(stream)
             enqueue(buffer)
-            self._foreign_busy = True
+            self.foreign.after(stream)
 
         return enqueue_foreign
+
+    # Sharing with other libraries: `kdsl.runtime.foreign_memory.SharingBackend`.
+
+    def join(self) -> None:
+        self.foreign.join()
+
+    def keep(self, owners: Any, stream: int) -> None:
+        self.foreign.keep(owners, stream)
+
+    def device_of(self, address: int) -> int | None:
+        return foreign_memory.ordinal_of(self._calls, address)
 
 
 def _sm(capability: tuple[int, int]) -> int:

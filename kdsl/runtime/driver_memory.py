@@ -7,6 +7,7 @@ from typing import Any
 from kdsl.runtime import driver_errors
 from kdsl.runtime.driver_calls import Calls
 from kdsl.runtime.driver_streams import DriverStreams
+from kdsl.runtime.foreign_streams import ForeignStreams
 
 
 class DriverMemory(DriverStreams):
@@ -18,10 +19,7 @@ class DriverMemory(DriverStreams):
         super().__init__(calls)
         self.description: str = bytes(calls.bare("cuDeviceGetName", 128, calls.device)).split(b"\0")[0].decode()
         self._pool: Any = None
-        # Work on the default stream that streams of other libraries, unordered with it, must not overtake ...
-        self._default_busy = False
-        # ... and the other way round: memory must not be freed on the default stream while such a stream may use it.
-        self._foreign_busy = False
+        self.foreign = ForeignStreams(calls, self)
 
     def _attribute(self, name: str) -> int:
         attribute = getattr(self._calls.api.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
@@ -44,7 +42,7 @@ class DriverMemory(DriverStreams):
         pool = self._memory_pool()
         if pool is False:
             return self._calls.attempt("cuMemAlloc", size)
-        self._default_busy = True
+        self.foreign.filled()
         return self._calls.attempt("cuMemAllocFromPoolAsync", size, pool, 0)
 
     def _memory_pool(self) -> Any:
@@ -77,10 +75,8 @@ class DriverMemory(DriverStreams):
         if calls.forked or calls.dead:
             return
         calls.enter()
-        code = 0
-        if self._foreign_busy:
-            code, _ = calls.attempt("cuCtxSynchronize")
-            self._foreign_busy = False
+        # Not before the end of what streams of other libraries, unordered with the default stream, may do with it.
+        code = self.foreign.try_join()
         if not code:
             pooled = self._memory_pool() is not False
             code, _ = calls.attempt("cuMemFreeAsync", address, 0) if pooled else calls.attempt("cuMemFree", address)
@@ -92,10 +88,10 @@ class DriverMemory(DriverStreams):
     def write(self, address: int, source: memoryview) -> None:
         if not source.nbytes:
             return
+        self.foreign.join()
         self._calls.call("cuMemcpyHtoD", address, source, source.nbytes)
         # A copy from pageable memory returns while its last part may still be on the way.
         self._calls.bare("cuStreamSynchronize", 0)
-        self._default_busy = False
 
     def read(self, address: int, destination: memoryview) -> None:
         self.synchronize()
@@ -104,17 +100,19 @@ class DriverMemory(DriverStreams):
 
     def copy(self, destination: int, source: int, size: int) -> None:
         if size:
+            self.foreign.join()
             self._calls.call("cuMemcpyDtoDAsync", destination, source, size, 0)
-            self._default_busy = True
+            self.foreign.filled()
 
     def fill(self, address: int, value: int, size: int) -> None:
         if size:
+            self.foreign.join()
             self._calls.call("cuMemsetD8Async", address, value & 0xFF, size, 0)
-            self._default_busy = True
+            self.foreign.filled()
 
     def synchronize(self) -> None:
         # What another thread launches meanwhile is not known to have ended.
         launched = len(self._calls.recent)
         self._calls.call("cuCtxSynchronize")
-        self._default_busy = self._foreign_busy = False
+        self.foreign.rest()
         self._calls.seen_well(launched)

@@ -24,7 +24,7 @@ from kdsl.lang.types import (
 )
 from kdsl.runtime.callables import function_type
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
-from kdsl.runtime.interface import NotOnDeviceError, device_view
+from kdsl.runtime.interface import NotOnDeviceError, foreign_array, is_foreign
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.scalars import narrowest, shown
 
@@ -52,9 +52,12 @@ def infer_type(kernel: str, name: str, value: Any) -> Type:
         return F32
     if isinstance(value, complex):
         return COMPLEX64
+    # Before numbers: arrays of many libraries have an __index__, which waits for the GPU, or raises.
+    if is_foreign(value):
+        return _foreign(where, value)
     if hasattr(type(value), "__index__"):
         return _integer(where, operator.index(value))
-    if callable(value) and not isinstance(value, type) and not hasattr(value, "__cuda_array_interface__"):
+    if callable(value) and not isinstance(value, type):
         return function_type(kernel, name, value, infer_type)
     if isinstance(value, tuple):
         return tuple_type(kernel, name, value)
@@ -77,7 +80,7 @@ def element_type(wanted: str, value: Any) -> ScalarType | StructType:
     view = None
     if not isinstance(value, (bool, int, float, complex, np.generic)):
         try:
-            view = device_view(value)
+            view = foreign_array(value)
         except NotOnDeviceError as error:
             raise ArgumentTypeError(f"{wanted}, got {shown(value)}: it {error}") from None
     if view is None:
@@ -96,7 +99,7 @@ def _integer(where: str, value: int) -> ScalarType:
 
 def _foreign(where: str, value: Any) -> Type:
     try:
-        view = device_view(value)
+        view = foreign_array(value)
     except NotOnDeviceError as error:
         raise ArgumentTypeError(f"{where} is {shown(value)}: it {error}") from None
     if view is None:

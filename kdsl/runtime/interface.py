@@ -1,4 +1,4 @@
-"""Arrays of other CUDA libraries, read through `__cuda_array_interface__` (version 3) or PyTorch's own attributes."""
+"""Arrays of other libraries: which of their protocols to ask, and `__cuda_array_interface__` (versions 0 to 3) read."""
 
 from __future__ import annotations
 
@@ -8,56 +8,68 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.lib.format import descr_to_dtype
 
-from kdsl.lang.complex_type import ComplexType
-from kdsl.lang.types import COMPLEX64, COMPLEX128, SCALARS, ScalarType, as_type
-from kdsl.records import dataclass
+from kdsl.lang.struct_dtype import described, struct_of_dtype
+from kdsl.lang.struct_type import StructType
+from kdsl.lang.types import SCALARS, ScalarType, as_type
+from kdsl.runtime.dlpack import dlpack_array
+from kdsl.runtime.foreign_array import ForeignArray, NotOnDeviceError, is_contiguous
+from kdsl.runtime.jax_arrays import is_jax, jax_array
+from kdsl.runtime.torch_tensors import loaded_torch, torch_array
+
+__all__ = ["ForeignArray", "NotOnDeviceError", "foreign_array", "is_foreign"]
+
+NO_ORDER = -1
+"""DLPack's stream number for: wait for nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceView:
-    """An array in the GPU's memory that someone else owns. ``strides`` are in elements, None if C-contiguous.
+def foreign_array(value: Any, stream: int = NO_ORDER) -> ForeignArray | None:
+    """The array behind ``value``, or None if it is none of another library; NotOnDeviceError if it is one that cannot
+    be used.
 
-    ``type`` is None for a dtype that kernels do not have, whose name is in ``dtype``; ``stream`` is where its last
-    writer ran.
+    ``stream`` is where it will be used; an array of a library that tells no stream is made ready for that one.
     """
-
-    address: int
-    shape: tuple[int, ...]
-    type: ScalarType | ComplexType | None
-    dtype: str
-    strides: tuple[int, ...] | None = None
-    readonly: bool = False
-    stream: int | None = None
-    misaligned_strides: bool = False
-
-
-class NotOnDeviceError(Exception):
-    """The object is no array in the GPU's memory; the message says what to do about it, if that is known."""
-
-
-def device_view(value: Any) -> DeviceView | None:
-    """The array behind ``value``, or None if it is no CUDA array at all; NotOnDeviceError if it is one that cannot be
-    used.
-    """
-    if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "data_ptr"):
-        return _torch(value)
+    torch = loaded_torch(value)
+    if torch is not None:
+        return torch_array(torch, value)
+    if isinstance(value, np.generic):
+        return None
+    if is_jax(value):
+        return jax_array(value, stream)
     interface = getattr(value, "__cuda_array_interface__", None)
     if interface is None:
-        return None
+        return dlpack_array(value, stream) if has_dlpack(value) else None
     if not isinstance(interface, Mapping) or not interface.keys() >= {"data", "shape", "typestr"}:
         raise NotOnDeviceError("has a __cuda_array_interface__ without `data`, `shape` and `typestr`")
     return _interface(interface, value)
 
 
-def _interface(interface: Mapping[str, Any], value: Any) -> DeviceView:
+def is_foreign(value: Any) -> bool:
+    """Whether `foreign_array` would find an array, or say why it cannot be used. Nothing is asked of the library."""
+    if isinstance(value, (np.generic, type)):
+        return False
+    return loaded_torch(value) is not None or is_jax(value) or has_dlpack(value) or _has_interface(value)
+
+
+def _has_interface(value: Any) -> bool:
+    name = "__cuda_array_interface__"
+    return hasattr(type(value), name) or name in getattr(value, "__dict__", ())
+
+
+def has_dlpack(value: Any) -> bool:
+    """Whether it offers DLPack, as objects do, not classes."""
+    return hasattr(type(value), "__dlpack__") and hasattr(type(value), "__dlpack_device__")
+
+
+def _interface(interface: Mapping[str, Any], value: Any) -> ForeignArray:
     if interface.get("mask") is not None:
         raise NotOnDeviceError("is masked; pass its data")
     address, readonly = _data(interface["data"])
     shape = _ints("shape", interface["shape"])
     if min(shape, default=0) < 0:
         raise NotOnDeviceError(f"has a __cuda_array_interface__ with the shape {shape}")
-    type_, name = _scalar(interface["typestr"], str(getattr(value, "dtype", "")))
+    type_, name = _element(interface["typestr"], interface.get("descr"), str(getattr(value, "dtype", "")))
     size = type_.size if type_ is not None else 1
     byte_strides = interface.get("strides")
     if byte_strides is not None:
@@ -65,15 +77,15 @@ def _interface(interface: Mapping[str, Any], value: Any) -> DeviceView:
         if len(byte_strides) != len(shape):
             raise NotOnDeviceError(f"has a __cuda_array_interface__ with {len(shape)} extents, {byte_strides=}")
     strides, odd = None, False
-    if byte_strides is not None and not _contiguous(shape, byte_strides, size):
+    if byte_strides is not None and not is_contiguous(shape, byte_strides, size):
         odd = any(stride % size for stride in byte_strides)
         strides = tuple(stride // size for stride in byte_strides)
     stream = interface.get("stream")
     if stream is not None and not isinstance(stream, int):
         raise NotOnDeviceError(f"has a __cuda_array_interface__ whose `stream` is no int: {stream!r}")
     if stream is None:
-        stream = current_stream(value)
-    return DeviceView(address, shape, type_, name, strides, bool(readonly), _legacy(stream), odd)
+        stream = _current_stream(value)
+    return ForeignArray(address, shape, type_, name, strides, bool(readonly), _legacy(stream), odd, owner=value)
 
 
 def _ints(what: str, value: Any) -> tuple[int, ...]:
@@ -93,41 +105,14 @@ def _data(value: Any) -> tuple[int, bool]:
     raise NotOnDeviceError(f"has a __cuda_array_interface__ whose `data` is no (address, read-only): {value!r}")
 
 
-def _torch(tensor: Any) -> DeviceView | None:
-    # Why not __cuda_array_interface__? PyTorch builds it in Python on each access, refuses bfloat16 in some versions,
-    # and tells no stream.
-    if tensor.device.type != "cuda":
-        raise NotOnDeviceError(f"is a torch tensor on {tensor.device}; pass t.cuda(), or t.numpy() to have it copied")
-    if tensor.requires_grad:
-        raise NotOnDeviceError("requires grad, which a kernel cannot honour; pass t.detach()")
-    if tensor.is_conj() or tensor.is_neg():
-        raise NotOnDeviceError("is a lazy conjugate or negative; pass t.resolve_conj().resolve_neg()")
-    name = str(tensor.dtype).removeprefix("torch.")
-    strides = None if tensor.is_contiguous() else tuple(tensor.stride())
-    address = tensor.data_ptr()
-    return DeviceView(
-        address, tuple(tensor.shape), _TORCH.get(name), name, strides, stream=_legacy(current_stream(tensor))
-    )
-
-
-# PyTorch's names of the scalar types.
-_TORCH: dict[str, ScalarType | ComplexType] = {
-    "bool": SCALARS["bool"], "int8": SCALARS["i8"], "int16": SCALARS["i16"], "int32": SCALARS["i32"],
-    "int64": SCALARS["i64"], "uint8": SCALARS["u8"], "uint16": SCALARS["u16"], "uint32": SCALARS["u32"],
-    "uint64": SCALARS["u64"], "float16": SCALARS["f16"], "bfloat16": SCALARS["bf16"], "float32": SCALARS["f32"],
-    "float64": SCALARS["f64"], "float8_e4m3fn": SCALARS["f8e4m3"], "float8_e5m2": SCALARS["f8e5m2"],
-    "complex64": COMPLEX64, "complex128": COMPLEX128,
-}  # fmt: skip
-
-
-def current_stream(value: Any) -> int | None:
+def _current_stream(value: Any) -> int | None:
     """The stream that the array's library puts work on now, for libraries whose arrays do not say."""
     library = type(value).__module__.partition(".")[0]
     module = sys.modules.get(library)
-    if library == "torch" and module is not None:
-        return int(module.cuda.current_stream(value.device).cuda_stream)
-    if library == "cupy" and module is not None:
+    if module is not None and library == "cupy":
         return int(module.cuda.get_current_stream().ptr)
+    if module is not None and library == "warp":
+        return int(module.get_stream(value.device).cuda_stream)
     return None
 
 
@@ -136,31 +121,31 @@ def _legacy(stream: int | None) -> int | None:
     return 0 if stream == 1 else stream
 
 
-def _scalar(typestr: str, dtype: str) -> tuple[ScalarType | ComplexType | None, str]:
-    # bfloat16 has no typestr of its own: libraries give two opaque bytes, and their dtype's name tells.
+# What NumPy says of dtypes that are ml_dtypes': opaque bytes, or floats of one byte, which NumPy has none of.
+OPAQUE = {"bfloat16": SCALARS["bf16"], "float8_e4m3fn": SCALARS["f8e4m3"], "float8_e5m2": SCALARS["f8e5m2"]}
+
+
+def _element(typestr: Any, descr: Any, dtype: str) -> tuple[ScalarType | StructType | None, str]:
+    """The type of the elements, and what to call it."""
     if not isinstance(typestr, str):
         raise NotOnDeviceError(f"has a __cuda_array_interface__ whose `typestr` is no text: {typestr!r}")
-    if typestr[1:] == "V2" and "bfloat16" in dtype:
-        return SCALARS["bf16"], "bfloat16"
+    opaque = OPAQUE.get(dtype.removeprefix("torch."))
+    if opaque is not None and typestr[1:] in (f"V{opaque.size}", "f1"):
+        return opaque, opaque.numpy.name
     try:
         found = np.dtype(typestr)
-    except TypeError:
+        if found.kind == "V" and descr is not None and list(descr) != [("", typestr)]:
+            found = descr_to_dtype(list(descr))
+    except (TypeError, ValueError):
         return None, typestr
+    return _native(found)
+
+
+def _native(found: np.dtype[Any]) -> tuple[ScalarType | StructType | None, str]:
     if not found.isnative:
         return None, f"{found.newbyteorder('=')} of the other byte order"
     try:
-        scalar = as_type(found)
+        type_ = struct_of_dtype(found) if found.names is not None else as_type(found)
     except TypeError:
-        return None, str(found)
-    return (scalar if isinstance(scalar, ScalarType | ComplexType) else None), str(found)
-
-
-def _contiguous(shape: tuple[int, ...], byte_strides: tuple[int, ...], size: int) -> bool:
-    expected = size
-    for extent, stride in zip(reversed(shape), reversed(byte_strides), strict=True):
-        if extent == 0:
-            return True
-        if extent != 1 and stride != expected:
-            return False
-        expected *= extent
-    return True
+        return None, described(found)
+    return (type_ if isinstance(type_, ScalarType | StructType) else None), described(found)

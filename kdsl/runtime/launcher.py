@@ -22,8 +22,10 @@ from kdsl.runtime.arguments import ArrayArgument, Parameter, array_argument, sca
 from kdsl.runtime.calls import Call, Guards
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.errors import ArgumentTypeError, ExtentError, LaunchConfigValueError
+from kdsl.runtime.foreign_memory import note_launch
 from kdsl.runtime.formats import struct_format
 from kdsl.runtime.host_arrays import HostArrays
+from kdsl.runtime.interface import NO_ORDER
 from kdsl.runtime.memory import layout_of
 from kdsl.runtime.packer import layout_name, name_prefix, packer_source, struct_name, variable_names
 from kdsl.runtime.parameters import ParameterBuffer
@@ -39,6 +41,8 @@ FAILURES = (AttributeError, TypeError, ValueError, OverflowError, LookupError, s
 
 
 MOST_BOUND = 256
+MOST_ELSEWHERE = 32
+"""Streams of other libraries that one configuration keeps launches ready for."""
 
 # Stands for an argument that was not given.
 MISSING = object()
@@ -176,7 +180,9 @@ class Launcher:
         except (KeyError, TypeError):
             pass  # new, or with another library's stream that has no hash
         empty = isinstance(config, LaunchConfig) and config.empty
-        launch = self.checked_config(config)
+        config = self._as_compiled(config)
+        launch = config.check(self.backend) if isinstance(config, LaunchConfig) else config
+        self._check_threads(launch)
         bound = _Bound(self, launch, empty, otherwise, wider, guards is not None)
         make = self._make if guards is None else self._compile(self._source(guards.tests), guards.scope)
         run = make(bound.enqueue, bound.checked, self._idle.pop, self._idle.append, self._pack)
@@ -187,13 +193,6 @@ class Launcher:
         with contextlib.suppress(TypeError):
             self._bound[key] = run
         return run
-
-    def checked_config(self, config: LaunchConfig | Launch) -> Launch:
-        """The launch that a configuration means; LaunchConfigError if the device or the kernel cannot do it."""
-        config = self._as_compiled(config)
-        launch = config.check(self.backend) if isinstance(config, LaunchConfig) else config
-        self._check_threads(launch)
-        return launch
 
     def _as_compiled(self, config: LaunchConfig | Launch) -> LaunchConfig | Launch:
         """The configuration with what the kernel itself asks of every launch; LaunchConfigError if they differ."""
@@ -259,21 +258,17 @@ class Launcher:
             raise ArgumentTypeError(f"{counted}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
         raise ArgumentTypeError(f"{counted}: drop {len(given) - count}")
 
-    @property
-    def names(self) -> list[str]:
-        """What a call takes, by name."""
-        return list(self.call.names) if self.call is not None else [p.name for p in self.parameters]
-
     def named(self, given: tuple[Any, ...]) -> dict[str, Any]:
         """By name, the arguments that were given."""
-        return {name: value for name, value in zip(self.names, given, strict=False) if value is not MISSING}
+        names = self.call.names if self.call is not None else [p.name for p in self.parameters]
+        return {name: value for name, value in zip(names, given, strict=False) if value is not MISSING}
 
-    def checked_arguments(self, given: tuple[Any, ...]) -> list[Any]:
-        """What fits each parameter: an ArrayArgument, or the number to pack."""
+    def checked_arguments(self, given: tuple[Any, ...], stream: int = NO_ORDER) -> list[Any]:
+        """What fits each parameter: an ArrayArgument, or the number to pack. ``stream`` is as for `array_argument`."""
         return [
             scalar_argument(parameter, value, self.backend)
             if isinstance(parameter.type, ScalarType | StructType | VectorType)
-            else array_argument(parameter, value, self.backend)
+            else array_argument(parameter, value, self.backend, stream)
             for parameter, value in zip(self.parameters, self.arguments(given), strict=True)
         ]
 
@@ -282,17 +277,9 @@ class Launcher:
         try:
             buffer = self._idle.pop()
         except IndexError:
-            buffer = self.fresh_buffer()
-        self.pack_into(buffer, values)
-        return buffer
-
-    def fresh_buffer(self) -> ParameterBuffer:
-        """A buffer of the parameters' size, for `pack_into`."""
-        return ParameterBuffer(self._size)
-
-    def pack_into(self, buffer: ParameterBuffer, values: Sequence[Any]) -> None:
-        """Write ``values``, one for each PTX parameter."""
+            buffer = ParameterBuffer(self._size)
         self._pack(buffer, 0, *values)
+        return buffer
 
     def keep(self, buffer: ParameterBuffer) -> None:
         """Let the fast way use a buffer that is no longer needed."""
@@ -318,7 +305,8 @@ class _Bound:
         self.otherwise = otherwise
         self.wider = wider
         self.is_guarded = is_guarded
-        self.enqueue: Enqueue = nothing if empty else launcher.enqueue(launch)
+        self._elsewhere: dict[int, Enqueue] = {}
+        self.enqueue: Enqueue = _nothing if empty else launcher.enqueue(launch)
 
     def checked(self, given: tuple[Any, ...]) -> None:
         """Check all arguments; only then copy in, launch and copy back."""
@@ -330,7 +318,7 @@ class _Bound:
                 self.otherwise(*given)
             return
         try:
-            found = launcher.checked_arguments(given)
+            found = launcher.checked_arguments(given, self.launch.stream)
         except ExtentError:
             if self.wider is None:
                 raise
@@ -342,38 +330,45 @@ class _Bound:
     def _run(self, found: list[Any]) -> None:
         """Copy in, launch and copy back."""
         launcher = self.launcher
-        hosted = [
-            (argument.host, parameter.written)
-            for parameter, argument in zip(launcher.parameters, found, strict=True)
-            if isinstance(argument, ArrayArgument) and argument.host is not None
-        ]
-        enqueue = self._on_stream_of([a.stream for a in found if isinstance(a, ArrayArgument) and a.stream is not None])
-        host = HostArrays(launcher.backend, hosted)
+        pairs = [(p, a) for p, a in zip(launcher.parameters, found, strict=True) if isinstance(a, ArrayArgument)]
+        stream = self._order([a.stream for _, a in pairs if a.stream is not None])
+        enqueue = self.enqueue if stream == self.launch.stream else self._enqueue_on(stream)
+        host = HostArrays(launcher.backend, [(a.host, p.written) for p, a in pairs if a.host is not None])
         try:
             host.copy_in()
-            buffer = launcher.pack(packed(launcher.parameters, found, host))
+            buffer = launcher.pack(_packed(launcher.parameters, found, host))
             enqueue(buffer)
+            note_launch([(a.foreign, p.written) for p, a in pairs if a.foreign is not None], stream, launcher.backend)
             host.copy_back()
         finally:
             host.release()
         launcher.keep(buffer)
 
-    def _on_stream_of(self, streams: list[int]) -> Enqueue:
-        """How to enqueue after the work that other libraries have in ``streams``: in their stream, if the user named
-        none.
+    def _order(self, streams: list[int]) -> int:
+        """The stream to launch in, after the work that other libraries have in ``streams``: one of theirs, if the user
+        named none.
         """
         backend = self.launcher.backend
         if not streams or not isinstance(backend, StreamBackend):
-            return self.enqueue
+            return self.launch.stream
         stream = self.launch.stream or streams[0]
         for other in sorted(set(streams) - {stream}):
             backend.order(other, stream)
-        if stream == self.launch.stream:
-            return self.enqueue
-        return self.launcher.enqueue(dataclasses.replace(self.launch, stream=stream))
+        return stream
+
+    def _enqueue_on(self, stream: int) -> Enqueue:
+        if self.empty:
+            return _nothing
+        found = self._elsewhere.get(stream)
+        if found is None:
+            if len(self._elsewhere) >= MOST_ELSEWHERE:
+                self._elsewhere = {}
+            launch = dataclasses.replace(self.launch, stream=stream)
+            found = self._elsewhere[stream] = self.launcher.enqueue(launch)
+        return found
 
 
-def packed(parameters: Sequence[Parameter], found: Sequence[Any], host: HostArrays) -> list[Any]:
+def _packed(parameters: Sequence[Parameter], found: Sequence[Any], host: HostArrays) -> list[Any]:
     """The values of the PTX parameters, in order."""
     out: list[Any] = []
     for parameter, argument in zip(parameters, found, strict=True):
@@ -390,7 +385,7 @@ def packed(parameters: Sequence[Parameter], found: Sequence[Any], host: HostArra
     return out
 
 
-def nothing(_: ParameterBuffer) -> None:
+def _nothing(_: ParameterBuffer) -> None:
     """Enqueue an empty launch."""
 
 

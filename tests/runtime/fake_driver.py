@@ -37,6 +37,8 @@ class FakeDriver:
     """Stands in for `cuda.bindings.driver`. ``calls`` are the functions called; ``codes`` the next error codes by
     function.
 
+    ``capturing`` are the streams that are captured, ``pointers`` the attributes of addresses that are not 0.
+
     ``kernels`` are the entries of every module: functions of the parameter bytes; ``globals`` the addresses of their
     variables, ``mapped`` the device's addresses of host memory. ``fault`` is what every synchronising
     call gives once it is set.
@@ -62,6 +64,8 @@ class FakeDriver:
         self.large_clusters: set[int] = set()
         self.globals: dict[str, int] = {}
         self.mapped: dict[int, int] = {}
+        self.capturing: set[int] = set()
+        self.pointers: dict[int, dict[str, int]] = {}
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("cu") or name == "cuuint64_t":
@@ -273,6 +277,12 @@ class FakeDriver:
     def _cuStreamQuery(self, stream: Any) -> None: ...
 
     def _cuStreamWaitEvent(self, stream: Any, event: Any, flags: int) -> None: ...
+
+    def _cuStreamIsCapturing(self, stream: Any) -> Any:
+        return (self.real.CUstreamCaptureStatus(int(int(stream) in self.capturing)),)
+
+    def _cuPointerGetAttribute(self, attribute: Any, address: int) -> Any:
+        return (self.pointers.get(address, {}).get(attribute.name.removeprefix("CU_POINTER_ATTRIBUTE_"), 0),)
 
     def _cuEventCreate(self, flags: int) -> Any:
         return (self.real.CUevent(next(self.handles)),)

@@ -51,13 +51,43 @@ def test_work_on_foreign_streams_waits_for_fills_and_holds_memory(gpu: CudaDrive
     array = zeros(4, backend=gpu)
     run = Launcher("vadd", (("a", P(F32)),), gpu, function(gpu)).bind(LaunchConfig(1, 32, stream=0x7F0000001000))
     fake_driver.called()
+    fake_driver.codes["cuEventQuery"] = [600]
     run(array)
-    assert fake_driver.called() == ["cuStreamSynchronize", "cuLaunchKernel"]
+    ordered = ["cuEventRecord", "cuEventQuery", "cuStreamWaitEvent"]
+    assert fake_driver.called("cuStreamIsCapturing", "cuEventCreate") == [*ordered, "cuLaunchKernel", "cuEventRecord"]
+    run(array)  # the fill has ended meanwhile
+    assert fake_driver.called("cuStreamIsCapturing") == ["cuEventQuery", "cuLaunchKernel", "cuEventRecord"]
     run(array)
-    assert fake_driver.called() == ["cuLaunchKernel"]
+    assert fake_driver.called("cuStreamIsCapturing") == ["cuLaunchKernel", "cuEventRecord"]
     del array
     gc.collect()
-    assert fake_driver.called() == ["cuCtxSynchronize", "cuMemFreeAsync"]
+    assert fake_driver.called() == ["cuStreamWaitEvent", "cuMemFreeAsync"]
+
+
+def test_a_captured_stream_is_left_alone(gpu: CudaDriver, fake_driver: Any) -> None:
+    array = zeros(4, backend=gpu)
+    run = Launcher("vadd", (("a", P(F32)),), gpu, function(gpu)).bind(LaunchConfig(1, 32, stream=0x7F0000001000))
+    fake_driver.capturing.add(0x7F0000001000)
+    fake_driver.called()
+    run(array)
+    assert fake_driver.called("cuStreamIsCapturing") == ["cuLaunchKernel"]
+    fake_driver.capturing.clear()
+    run(array)  # the fill is not forgotten
+    assert "cuEventQuery" in fake_driver.called()
+
+
+def test_what_other_streams_used_is_written_after_them(gpu: CudaDriver, fake_driver: Any) -> None:
+    array = zeros(4, backend=gpu)
+    run = Launcher("vadd", (("a", P(F32)),), gpu, function(gpu)).bind(LaunchConfig(1, 32, stream=0x7F0000001000))
+    for write in (
+        lambda: array.fill(1),
+        lambda: array.copy_from(np.ones(4, np.float32)),
+        lambda: array.copy_from(array),
+    ):
+        run(array)
+        fake_driver.called()
+        write()
+        assert fake_driver.called()[0] == "cuStreamWaitEvent"
 
 
 class Foreign:
