@@ -201,6 +201,7 @@ if TYPE_CHECKING:
     from kdsl.runtime.config import LaunchConfig
     from kdsl.runtime.errors import ArgumentError, LaunchConfigError
     from kdsl.runtime.memory import DeviceArray
+    from kdsl.runtime.prepared import PreparedLaunch
     from kdsl.source import CompileError
     from kdsl.target import Target
     from kdsl.variables import constant, device
@@ -258,6 +259,7 @@ _MODULES = {
     "kdsl.host": "Event Stream empty synchronize to_device zeros",
     "kdsl.runtime.config": "LaunchConfig",
     "kdsl.runtime.memory": "DeviceArray",
+    "kdsl.runtime.prepared": "PreparedLaunch",
     "kdsl.runtime.errors": "ArgumentError LaunchConfigError",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
@@ -301,6 +303,7 @@ __all__ = [
     "LaunchTimeout",
     "LoadedModule",
     "MemoryFault",
+    "PreparedLaunch",
     "Ptr",
     "Stream",
     "SynchronizationError",

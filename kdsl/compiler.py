@@ -16,12 +16,13 @@ from kdsl.current import current_device, remains, timeline
 from kdsl.ir.options import Options
 from kdsl.lang.parameter_types import ConstexprType, GenericType
 from kdsl.lang.types import TupleType, Type
-from kdsl.parameters import by_name, defaults_of, filling, from_signature, types_of
+from kdsl.parameters import by_name, defaults_of, filling, from_signature, types_of, with_defaults
 from kdsl.records import dataclass
 from kdsl.runtime.calls import Call, call_of, guards_of
 from kdsl.runtime.errors import ArgumentError, ExtentError, LaunchConfigError
 from kdsl.runtime.known import KnownLaunch, KnownLaunches
 from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_configured
+from kdsl.runtime.prepared import PreparedLaunch, prepare, split_configuration
 from kdsl.runtime.variables import attach
 from kdsl.signatures import Open, every_signature, open_names
 from kdsl.source import CompileError
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from kdsl.ir.nodes import Function
 
 P = ParamSpec("P")
+USERS_MISTAKES = (CompileError, ArgumentError, LaunchConfigError, DeviceError)
 MOST_HOT = 256
 """Grids that a kernel keeps launches ready for."""
 ASKED_OFTEN = 64
@@ -70,7 +72,7 @@ class ConfiguredKernel(Generic[P]):
     def __call__(self, *arguments: Any, **keywords: Any) -> None:
         try:
             self._run(*arguments, **keywords)
-        except (CompileError, ArgumentError, LaunchConfigError, DeviceError) as error:
+        except USERS_MISTAKES as error:
             # A mistake of the user's: the traceback shows their launch, without a screen of our frames.
             raise error.with_traceback(None) from error.__cause__
 
@@ -213,6 +215,20 @@ class Kernel(Generic[P]):
             if len(self._hot) >= MOST_HOT:
                 self._hot = {}
             self._hot.setdefault(grid, {})[block] = run
+
+    def prepare(self, *arguments: Any, **keywords: Any) -> PreparedLaunch:
+        """A launch to be made many times, of grid and block (or a LaunchConfig) and the kernel's arguments:
+        ``p = k.prepare(grid, block, a, b, n=5)``, then ``p()``. NumPy arrays are refused: nothing is copied.
+        """
+        try:
+            config, rest = split_configuration(f"{self.name}.prepare", arguments)
+            given = by_name(self.name, self.parameters, rest, with_defaults(len(rest), keywords, self.defaults))
+            try:
+                return prepare(self.specialize((), given).launcher, config, given)
+            except ExtentError:
+                return prepare(self.specialize((), given, wide=True).launcher, config, given)
+        except USERS_MISTAKES as error:
+            raise error.with_traceback(None) from error.__cause__
 
     def __call__(self, *arguments: Any, **keywords: Any) -> NoReturn:
         raise not_configured(self.name, arguments)

@@ -16,9 +16,10 @@ from kdsl.compiler import Kernel, build_launcher, compile_kernels
 from kdsl.current import current_device
 from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.types import Type
-from kdsl.parameters import from_signature
+from kdsl.parameters import by_name, from_signature
 from kdsl.runtime.calls import call_of
 from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_configured
+from kdsl.runtime.prepared import PreparedLaunch, prepare, split_configuration
 from kdsl.runtime.variables import ModuleVariables, attach
 from kdsl.target import Target
 
@@ -94,6 +95,13 @@ class LoadedKernel:
 
     def __getitem__(self, configuration: Any) -> Callable[..., None]:
         return self._configurations.configured(configuration)
+
+    def prepare(self, *arguments: Any, **keywords: Any) -> PreparedLaunch:
+        """A launch to be made many times, of grid and block (or a LaunchConfig) and the kernel's arguments."""
+        config, rest = split_configuration(f"{self.name}.prepare", arguments)
+        launcher = self._launcher()
+        given = by_name(self.name, tuple((name, None) for name in launcher.names), rest, keywords)
+        return prepare(launcher, config, given)
 
     def __call__(self, *arguments: Any) -> NoReturn:
         raise not_configured(self.name, arguments)

@@ -47,6 +47,11 @@ def filling(run: Callable[..., None], defaults: Mapping[str, tuple[int, Any]]) -
     return filled
 
 
+def with_defaults(count: int, keywords: Mapping[str, Any], defaults: Mapping[str, tuple[int, Any]]) -> dict[str, Any]:
+    """The keywords of a call with ``count`` positional arguments, and the defaults of what it leaves out."""
+    return {name: value for name, (index, value) in defaults.items() if index >= count} | dict(keywords)
+
+
 def by_name(
     kernel: str, parameters: Parameters, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> dict[str, Any]:

@@ -42,7 +42,8 @@ class ForeignArray:
 
     def on_host(self) -> np.ndarray[Any, Any]:
         """The same memory as a NumPy array, which keeps it alive."""
-        assert self.is_host and self.type is not None
+        assert self.is_host
+        assert self.type is not None
         dtype = self.type.numpy
         if 0 in self.shape:
             return np.empty(self.shape, dtype)

@@ -180,9 +180,7 @@ class Launcher:
         except (KeyError, TypeError):
             pass  # new, or with another library's stream that has no hash
         empty = isinstance(config, LaunchConfig) and config.empty
-        config = self._as_compiled(config)
-        launch = config.check(self.backend) if isinstance(config, LaunchConfig) else config
-        self._check_threads(launch)
+        launch = self.checked_config(config)
         bound = _Bound(self, launch, empty, otherwise, wider, guards is not None)
         make = self._make if guards is None else self._compile(self._source(guards.tests), guards.scope)
         run = make(bound.enqueue, bound.checked, self._idle.pop, self._idle.append, self._pack)
@@ -193,6 +191,13 @@ class Launcher:
         with contextlib.suppress(TypeError):
             self._bound[key] = run
         return run
+
+    def checked_config(self, config: LaunchConfig | Launch) -> Launch:
+        """The launch that a configuration means; LaunchConfigError if the device or the kernel cannot do it."""
+        config = self._as_compiled(config)
+        launch = config.check(self.backend) if isinstance(config, LaunchConfig) else config
+        self._check_threads(launch)
+        return launch
 
     def _as_compiled(self, config: LaunchConfig | Launch) -> LaunchConfig | Launch:
         """The configuration with what the kernel itself asks of every launch; LaunchConfigError if they differ."""
@@ -258,10 +263,14 @@ class Launcher:
             raise ArgumentTypeError(f"{counted}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
         raise ArgumentTypeError(f"{counted}: drop {len(given) - count}")
 
+    @property
+    def names(self) -> list[str]:
+        """What a call takes, by name."""
+        return list(self.call.names) if self.call is not None else [p.name for p in self.parameters]
+
     def named(self, given: tuple[Any, ...]) -> dict[str, Any]:
         """By name, the arguments that were given."""
-        names = self.call.names if self.call is not None else [p.name for p in self.parameters]
-        return {name: value for name, value in zip(names, given, strict=False) if value is not MISSING}
+        return {name: value for name, value in zip(self.names, given, strict=False) if value is not MISSING}
 
     def checked_arguments(self, given: tuple[Any, ...], stream: int = NO_ORDER) -> list[Any]:
         """What fits each parameter: an ArrayArgument, or the number to pack. ``stream`` is as for `array_argument`."""
@@ -277,9 +286,17 @@ class Launcher:
         try:
             buffer = self._idle.pop()
         except IndexError:
-            buffer = ParameterBuffer(self._size)
-        self._pack(buffer, 0, *values)
+            buffer = self.fresh_buffer()
+        self.pack_into(buffer, values)
         return buffer
+
+    def fresh_buffer(self) -> ParameterBuffer:
+        """A buffer of the parameters' size, for `pack_into`."""
+        return ParameterBuffer(self._size)
+
+    def pack_into(self, buffer: ParameterBuffer, values: Sequence[Any]) -> None:
+        """Write ``values``, one for each PTX parameter."""
+        self._pack(buffer, 0, *values)
 
     def keep(self, buffer: ParameterBuffer) -> None:
         """Let the fast way use a buffer that is no longer needed."""
@@ -306,7 +323,7 @@ class _Bound:
         self.wider = wider
         self.is_guarded = is_guarded
         self._elsewhere: dict[int, Enqueue] = {}
-        self.enqueue: Enqueue = _nothing if empty else launcher.enqueue(launch)
+        self.enqueue: Enqueue = nothing if empty else launcher.enqueue(launch)
 
     def checked(self, given: tuple[Any, ...]) -> None:
         """Check all arguments; only then copy in, launch and copy back."""
@@ -336,7 +353,7 @@ class _Bound:
         host = HostArrays(launcher.backend, [(a.host, p.written) for p, a in pairs if a.host is not None])
         try:
             host.copy_in()
-            buffer = launcher.pack(_packed(launcher.parameters, found, host))
+            buffer = launcher.pack(packed(launcher.parameters, found, host))
             enqueue(buffer)
             note_launch([(a.foreign, p.written) for p, a in pairs if a.foreign is not None], stream, launcher.backend)
             host.copy_back()
@@ -358,7 +375,7 @@ class _Bound:
 
     def _enqueue_on(self, stream: int) -> Enqueue:
         if self.empty:
-            return _nothing
+            return nothing
         found = self._elsewhere.get(stream)
         if found is None:
             if len(self._elsewhere) >= MOST_ELSEWHERE:
@@ -368,7 +385,7 @@ class _Bound:
         return found
 
 
-def _packed(parameters: Sequence[Parameter], found: Sequence[Any], host: HostArrays) -> list[Any]:
+def packed(parameters: Sequence[Parameter], found: Sequence[Any], host: HostArrays) -> list[Any]:
     """The values of the PTX parameters, in order."""
     out: list[Any] = []
     for parameter, argument in zip(parameters, found, strict=True):
@@ -385,7 +402,7 @@ def _packed(parameters: Sequence[Parameter], found: Sequence[Any], host: HostArr
     return out
 
 
-def _nothing(_: ParameterBuffer) -> None:
+def nothing(_: ParameterBuffer) -> None:
     """Enqueue an empty launch."""
 
 

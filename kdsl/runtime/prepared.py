@@ -1,0 +1,177 @@
+"""A prepared launch: configuration checked and arguments packed in advance, so that each launch is one driver call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+from kdsl.backend import Launch
+from kdsl.lang.parameter_types import ConstexprType
+from kdsl.lang.types import TupleType, Type
+from kdsl.records import dataclass
+from kdsl.runtime.arguments import ArrayArgument, Parameter
+from kdsl.runtime.callables import function_type
+from kdsl.runtime.calls import check_tuple
+from kdsl.runtime.config import LaunchConfig
+from kdsl.runtime.errors import ArgumentTypeError, LaunchConfigTypeError
+from kdsl.runtime.host_arrays import HostArrays
+from kdsl.runtime.inference import infer_type
+from kdsl.runtime.launcher import Enqueue, Launcher, nothing, packed
+from kdsl.runtime.memory import DeviceArray
+from kdsl.runtime.parameters import ParameterBuffer
+from kdsl.runtime.stream import StreamBackend
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PreparedLaunch:
+    """A launch of ``kernel`` that can be made again and again: ``p()``, or ``p.launch()``. It never changes;
+    `with_arguments` and `with_config` give others. Made by ``kernel.prepare``.
+
+    It keeps launching what was compiled when it was prepared, on the device that was current then, whatever has become
+    current or been bound to captured names since. It holds its arguments: arrays live as long as it does. Any thread
+    may launch it.
+    """
+
+    launcher: Launcher
+    config: LaunchConfig
+    arguments: Mapping[str, Any]
+    """By name, as they were given; what was packed of a struct or a list is not packed again when that changes."""
+    _held: tuple[Any, ...]
+    _buffer: ParameterBuffer
+    _enqueue: Enqueue
+
+    def launch(self) -> None:
+        """Enqueue it; returns at once on a GPU."""
+        self._enqueue(self._buffer)
+
+    def __call__(self) -> None:
+        self._enqueue(self._buffer)
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's name."""
+        return self.launcher.kernel
+
+    def with_arguments(self, /, **changed: Any) -> PreparedLaunch:
+        """The same launch with other arguments, by name; they are checked as those of a launch are.
+
+        ArgumentError for what the compiled kernel does not take: its types and constants stay as they are.
+        """
+        for name in changed:
+            if name not in self.arguments:
+                raise ArgumentTypeError(f"{self.kernel}({', '.join(self.arguments)}) has no parameter {name!r}")
+        call = self.launcher.call
+        for name, type_ in zip(call.names, call.types, strict=True) if call is not None else ():
+            if name in changed and not _same_constants(self.kernel, name, type_, self.arguments[name], changed[name]):
+                raise ArgumentTypeError(
+                    f"{self.kernel}: argument `{name}` differs in what the kernel was compiled with; prepare another "
+                    f"launch, {self.kernel}.prepare(...)"
+                )
+        return prepare(self.launcher, self.config, {**self.arguments, **changed})
+
+    def with_config(self, /, *configuration: Any) -> PreparedLaunch:
+        """The same launch with another configuration: ``with_config(grid, block)`` or
+        ``with_config(LaunchConfig(...))``.
+        """
+        config, rest = split_configuration("with_config", configuration)
+        if rest:
+            raise LaunchConfigTypeError("with_config takes grid and block, or a LaunchConfig; nothing after them")
+        return prepare(self.launcher, config, self.arguments)
+
+    def __repr__(self) -> str:
+        return f"<prepared launch of {self.kernel}[{self.config.grid}, {self.config.block}]>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a prepared launch is of this process and its device memory; pickle the kernel, and prepare it")
+
+
+def split_configuration(what: str, given: Sequence[Any]) -> tuple[LaunchConfig, Sequence[Any]]:
+    """The configuration that begins the arguments of ``prepare`` (grid and block, or a LaunchConfig), and the rest."""
+    if given and isinstance(given[0], LaunchConfig):
+        return given[0], given[1:]
+    if len(given) < 2:
+        raise LaunchConfigTypeError(
+            f"{what} takes grid and block, or a LaunchConfig, before the arguments: {what}(grid, block, ...)"
+        )
+    return LaunchConfig(given[0], given[1]), given[2:]
+
+
+def prepare(launcher: Launcher, config: LaunchConfig, arguments: Mapping[str, Any]) -> PreparedLaunch:
+    """The launch of these arguments, which are all of the launcher's by name; ArgumentError and LaunchConfigError as
+    for a launch, and for NumPy arrays.
+    """
+    launch = launcher.checked_config(config)
+    given = tuple(arguments[name] for name in launcher.names)
+    found = launcher.checked_arguments(given)
+    for parameter, argument in zip(launcher.parameters, found, strict=True):
+        if isinstance(argument, ArrayArgument) and argument.host is not None:
+            raise _on_the_host(parameter)
+    enqueue = nothing if config.empty else _enqueue(launcher, launch, found)
+    values = packed(launcher.parameters, found, HostArrays(launcher.backend, []))
+    buffer = launcher.fresh_buffer()
+    launcher.pack_into(buffer, values)
+    held = (*launcher.arguments(given), *memory_of(given))
+    return PreparedLaunch(
+        launcher, config, MappingProxyType(dict(zip(launcher.names, given, strict=True))), held, buffer, enqueue
+    )
+
+
+def _on_the_host(parameter: Parameter) -> Exception:
+    name = parameter.name
+    return parameter.error(
+        ArgumentTypeError,
+        "a NumPy array",
+        f"a prepared launch copies nothing: pass kdsl.to_device({name}), keep it, and read it with .to_host()",
+    )
+
+
+def _enqueue(launcher: Launcher, launch: Launch, found: Sequence[Any]) -> Enqueue:
+    """How it is enqueued: in the stream of other libraries' arrays, if the user named none, and after their work in
+    other streams.
+    """
+    backend = launcher.backend
+    streams = [a.stream for a in found if isinstance(a, ArrayArgument) and a.stream is not None]
+    if not streams or not isinstance(backend, StreamBackend):
+        return launcher.enqueue(launch)
+    stream = launch.stream or streams[0]
+    enqueue = launcher.enqueue(replace(launch, stream=stream))
+    others = sorted(set(streams) - {stream})
+    if not others:
+        return enqueue
+
+    def enqueue_after(buffer: ParameterBuffer) -> None:
+        for other in others:
+            backend.order(other, stream)
+        enqueue(buffer)
+
+    return enqueue_after
+
+
+def _same_constants(kernel: str, name: str, type_: Type, old: Any, new: Any) -> bool:
+    """Whether the constants and functions in two arguments of a type are the same; functions may hold other values."""
+    match type_:
+        case TupleType(elements):
+            check_tuple(kernel, name, type_, new)
+            parts = enumerate(zip(elements, old, new, strict=True))
+            return all(_same_constants(kernel, f"{name}[{i}]", element, *values) for i, (element, *values) in parts)
+        case ConstexprType(is_function=True):
+            return callable(new) and function_type(kernel, name, new, infer_type).key == type_.key
+        case ConstexprType():
+            # Their text tells 0.0 from -0.0.
+            return old is new or (type(old) is type(new) and old == new and repr(old) == repr(new))
+        case _:
+            return True
+
+
+def memory_of(value: Any) -> Iterator[DeviceArray]:
+    """The device arrays in a tuple or in a struct's pointers, which the struct may lose when its fields change."""
+    if isinstance(value, DeviceArray):
+        yield value
+    elif isinstance(value, tuple | list):
+        for part in value:
+            yield from memory_of(part)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from memory_of(getattr(value, field.name))
