@@ -27,6 +27,7 @@ explorer    views of a compilation
 cli         the ``kdsl`` command, with files (loading a user's), demo and doctor
 records     dataclasses that cost little to make
 timeline    what took how long; tracing records the calls of the emulator in it
+errors      all exceptions
 checks      how a failed check of a debug build is told; garbage holds the collector back
 
 Public names are loaded when they are first used: importing kdsl costs little beyond NumPy and calls nothing of CUDA.
@@ -41,6 +42,7 @@ from typing import TYPE_CHECKING, Any
 from kdsl.version import __version__
 
 if TYPE_CHECKING:
+    from kdsl import errors as errors
     from kdsl import groups as groups
     from kdsl import random as random
     from kdsl.backend import (
@@ -263,7 +265,7 @@ _MODULES = {
     "kdsl.runtime.errors": "ArgumentError LaunchConfigError",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
-_HOME |= {"compile": "kdsl.compiler", "math": "kdsl.lang", "random": "kdsl", "groups": "kdsl"}
+_HOME |= {"compile": "kdsl.compiler", "math": "kdsl.lang", "random": "kdsl", "groups": "kdsl", "errors": "kdsl"}
 
 
 if not TYPE_CHECKING:
@@ -272,7 +274,7 @@ if not TYPE_CHECKING:
         if name not in _HOME:
             raise AttributeError(f"module 'kdsl' has no attribute {name!r}")
         module = import_module(_HOME[name])
-        # `atomic`, `math`, `random` and `groups` are modules themselves.
+        # `atomic`, `math`, `random`, `groups` and `errors` are modules themselves.
         is_module = _HOME[name] in ("kdsl", "kdsl.lang")
         value = import_module(f"{_HOME[name]}.{name}") if is_module else getattr(module, name)
         globals()[name] = value
@@ -356,6 +358,7 @@ __all__ = [
     "dp4a",
     "elect_sync",
     "empty",
+    "errors",
     "f8e4m3",
     "f8e4m3x2",
     "f8e4m3x4",

@@ -17,8 +17,12 @@ Dim3 = tuple[int, int, int]
 class DeviceError(RuntimeError):
     """A kernel failed while it ran (or could not be run); the message names kernel, place and cause.
 
-    ``file``, ``line``, ``block`` and ``thread`` are None where the device cannot tell.
+    ``file``, ``line``, ``block`` and ``thread`` are None where the device cannot tell. ``code`` is the driver's number
+    of an error of its own, a ``CUresult``; ``launches`` are those that a fault may be of: kernel and configuration.
     """
+
+    code: int | None = None
+    launches: tuple[tuple[str, Launch], ...] = ()
 
     def __init__(
         self,
@@ -52,12 +56,28 @@ class MemoryFault(DeviceError):
     """
 
 
+class IllegalAddressError(MemoryFault):
+    """An access of memory that no allocation holds."""
+
+
+class MisalignedAddressError(MemoryFault):
+    """An access whose address is no multiple of its size."""
+
+
+class HardwareStackError(DeviceError):
+    """A kernel's stack overflowed, or was overwritten."""
+
+
+class LaunchFailedError(DeviceError):
+    """A kernel ended in a trap; on a GPU also by a fault that the driver does not tell more of."""
+
+
 class SynchronizationError(DeviceError):
     """A divergent barrier, a deadlock, or a warp operation whose mask names a lane that will not come."""
 
 
 class LaunchTimeout(DeviceError):
-    """The emulator's step limit ended a launch that did not end by itself."""
+    """The emulator's step limit, or the watchdog of a GPU with a display, ended a launch that did not end by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +120,16 @@ class Backend(Protocol):
     """The architecture that kernels are compiled for here, such as ``sm_90``."""
 
     limits: DeviceLimits
+
+    @property
+    def state(self) -> str:
+        """``not started``, ``ready``, ``lost`` since a `fault`, or ``forked``: not to be used in this process."""
+        ...
+
+    @property
+    def fault(self) -> DeviceError | None:
+        """What ended the use of the device in this process, if something did."""
+        ...
 
     def start(self) -> None:
         """Begin with what the first call that needs the device would wait for, beside the caller; returns at once."""

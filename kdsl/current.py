@@ -12,7 +12,7 @@ from kdsl.backend import Backend
 from kdsl.devices import DeviceChoiceError, Devices, InvalidChoice
 from kdsl.timeline import Timeline
 
-DEVICES = Devices()
+DEVICES = Devices(synchronous=os.environ.get("KDSL_SYNC", "") not in ("", "0"))
 
 
 def current_device() -> Backend:

@@ -25,8 +25,10 @@ class DeviceMissing(DeviceChoiceError, RuntimeError):
 class Devices:
     """The devices of this process, and which of them is current. Nothing is started before it is first needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, synchronous: bool = False) -> None:
         self._lock = threading.RLock()
+        self.synchronous = synchronous
+        """Whether GPUs wait for every launch."""
         self._started: dict[str, Backend] = {}
         self._current: Backend | None = None
         self.timeline: Timeline | None = None
@@ -75,11 +77,13 @@ class Devices:
         key = f"cuda:{int(ordinal or 0)}" if kind == "cuda" else kind
         if key not in self._started:
             calls = self.timeline if self.trace_calls else None
-            self._started[key] = _cuda(int(ordinal or 0), calls) if kind == "cuda" else _emulator(step_limit, calls)
+            self._started[key] = (
+                _cuda(int(ordinal or 0), calls, self.synchronous) if kind == "cuda" else _emulator(step_limit, calls)
+            )
         return self._started[key]
 
 
-def _cuda(ordinal: int, timeline: Timeline | None) -> Backend:
+def _cuda(ordinal: int, timeline: Timeline | None, synchronous: bool = False) -> Backend:
     from kdsl.runtime.driver import CudaDriver  # start-up cost
 
     found, reason = CudaDriver.available()
@@ -87,7 +91,7 @@ def _cuda(ordinal: int, timeline: Timeline | None) -> Backend:
         raise DeviceMissing(f"no CUDA device can be used: {reason}; choose 'emulator' to run without one")
     if ordinal >= CudaDriver.count():
         raise InvalidChoice(f"there is no 'cuda:{ordinal}' here; the driver finds {CudaDriver.count()} GPUs")
-    return CudaDriver(ordinal, record=timeline.record if timeline else None)
+    return CudaDriver(ordinal, record=timeline.record if timeline else None, synchronous=synchronous)
 
 
 def _emulator(step_limit: int | None, timeline: Timeline | None) -> Backend:

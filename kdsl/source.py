@@ -74,6 +74,10 @@ class CompileError(Exception):
         self.diagnostics = diagnostics
         super().__init__("\n".join(d.render() for d in diagnostics))
 
+    def __reduce__(self) -> tuple[type[CompileError], tuple[Diagnostic, ...], dict[str, object]]:
+        # The text goes along: the process that reads it need not have the file.
+        return type(self), self.diagnostics, {"args": self.args}
+
     @classmethod
     def at(cls, span: Span, message: str, hint: str | None = None) -> CompileError:
         """A CompileError with one diagnostic."""

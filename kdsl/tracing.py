@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kdsl.backend import Backend, Launch
+from kdsl.backend import Backend, DeviceError, Launch
 from kdsl.timeline import Timeline
 
 
@@ -20,6 +20,14 @@ class TracedBackend:
         self.description = backend.description
         self.target = backend.target
         self.limits = backend.limits
+
+    @property
+    def state(self) -> str:
+        return self._backend.state
+
+    @property
+    def fault(self) -> DeviceError | None:
+        return self._backend.fault
 
     def start(self) -> None:
         self._backend.start()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kdsl.backend import Dim3, MemoryFault, SynchronizationError
+from kdsl.backend import Dim3, IllegalAddressError, SynchronizationError
 from kdsl.emulator.fragment import Fragment
 from kdsl.emulator.memory import RANK_SHIFT, Array, LaneFault
 from kdsl.emulator.spaces import Region
@@ -84,13 +84,13 @@ def locate(fragment: Fragment, address: Array, size: int, write: bool, lanes: Ar
         blocks_there = f"{of_cluster} block{'s' if of_cluster > 1 else ''}"
         named = f"block rank {rank}, and the cluster has" if rank < MOST_RANK else "no block of the cluster, which has"
         why = f"{access} of shared memory of {named} {blocks_there}"
-        raise LaneFault(MemoryFault, why, position)
+        raise LaneFault(IllegalAddressError, why, position)
     gone = batch.live[target] == 0
     if gone.any():
         position = int(np.flatnonzero(gone)[0])
         rank = int(field[position]) - 1
         why = f"{access} of shared memory of block rank {rank} of the cluster, all threads of which have exited"
-        raise LaneFault(MemoryFault, why, position)
+        raise LaneFault(IllegalAddressError, why, position)
     region, index = batch.shared.place(address & address.dtype.type(OWN), size, write)
     return region, index + target * batch.shared.row
 

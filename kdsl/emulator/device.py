@@ -41,6 +41,9 @@ class Emulator:
 
     name = "emulator"
     description = "emulator of PTX in NumPy"
+    state = "ready"
+    fault: DeviceError | None = None
+    """None: a fault ends its own launch only."""
 
     def __init__(self, target: str = "sm_90", step_limit: int = STEP_LIMIT, stdout: TextIO | None = None) -> None:
         self.target = target

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kdsl.backend import DeviceError, MemoryFault
+from kdsl.backend import DeviceError, IllegalAddressError, MemoryFault, MisalignedAddressError
 
 Array = npt.NDArray[Any]
 
@@ -134,15 +134,15 @@ class GlobalMemory:
         self.constant_bases[self.constant_bases == (window << WINDOW_BITS) + WINDOW_START] = 0
 
     def span(self, address: int, size: int, what: str) -> Array:
-        """The bytes of a host's copy; MemoryFault if they are not inside of one allocation."""
+        """The bytes of a host's copy; IllegalAddressError if they are not inside of one allocation."""
         if size == 0:
             return np.zeros(0, np.uint8)
         allocation = self.allocations.get(address >> WINDOW_BITS)
         if allocation is None:
-            raise MemoryFault(f"{what} of {size} bytes at {address:#x}: {self.why_missing(address)}")
+            raise IllegalAddressError(f"{what} of {size} bytes at {address:#x}: {self.why_missing(address)}")
         offset = address - allocation.address
         if offset < 0 or offset + size > allocation.size:
-            raise MemoryFault(f"{what} of {size} bytes at {address:#x}: {outside(allocation, offset, size)}")
+            raise IllegalAddressError(f"{what} of {size} bytes at {address:#x}: {outside(allocation, offset, size)}")
         return allocation.buffer[offset : offset + size]
 
     def why_missing(self, address: int) -> str:
@@ -182,19 +182,21 @@ class GlobalMemory:
             wrong |= mine & (~fits if allocation.size >= size else True)
         if wrong.any():
             position = int(np.flatnonzero(wrong)[0])
-            raise LaneFault(MemoryFault, self.explain(int(address[position]), size, write), position)
+            kind, why = self.explain(int(address[position]), size, write)
+            raise LaneFault(kind, why, position)
 
-    def explain(self, address: int, size: int, write: bool) -> str:
+    def explain(self, address: int, size: int, write: bool) -> tuple[type[DeviceError], str]:
+        """What is wrong with an access."""
         access = f"{'write' if write else 'read'} of {size} byte{'s' if size > 1 else ''} at {address:#x}"
         allocation = self.allocations.get(address >> WINDOW_BITS)
         if allocation is None:
-            return f"{access}: {self.why_missing(address)}"
+            return IllegalAddressError, f"{access}: {self.why_missing(address)}"
         offset = address - allocation.address
         if not 0 <= offset <= allocation.size - size:
-            return f"out-of-bounds {access}: {outside(allocation, offset, size)}"
+            return IllegalAddressError, f"out-of-bounds {access}: {outside(allocation, offset, size)}"
         if write and not allocation.writable:
-            return f"{access}: {allocation.name} is read-only"
-        return f"misaligned {access}: not a multiple of {size}{promised(size)}"
+            return MemoryFault, f"{access}: {allocation.name} is read-only"
+        return MisalignedAddressError, f"misaligned {access}: not a multiple of {size}{promised(size)}"
 
 
 def promised(size: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdsl.backend import MemoryFault
+from kdsl.backend import IllegalAddressError, MisalignedAddressError
 from kdsl.emulator.fragment import Fragment
 from kdsl.emulator.memory import REGION_BITS, Array, LaneFault, Storage, promised
 from kdsl.records import dataclass
@@ -131,14 +131,16 @@ class SharedMemory(RowMemory):
         place = int(address[position])
         access = f"{'write' if write else 'read'} of {size} byte{'s' if size > 1 else ''} at shared address {place:#x}"
         if not self.regions:
-            return LaneFault(MemoryFault, f"out-of-bounds {access}: the block has no shared memory", position)
+            return LaneFault(IllegalAddressError, f"out-of-bounds {access}: the block has no shared memory", position)
         region = min(self.regions, key=lambda r: max(r.address - place, place - r.address - r.size, 0))
         offset = place - region.address
         name = f"{region.name} of {region.size} bytes"
         if 0 <= offset <= region.size - size:
-            return LaneFault(MemoryFault, f"misaligned {access}: not a multiple of {size}{promised(size)}", position)
+            return LaneFault(
+                MisalignedAddressError, f"misaligned {access}: not a multiple of {size}{promised(size)}", position
+            )
         if place < 1 << REGION_BITS and offset < -(1 << (REGION_BITS - 1)):
-            return LaneFault(MemoryFault, f"{access}: null pointer", position)
+            return LaneFault(IllegalAddressError, f"{access}: null pointer", position)
         if offset < 0:
             why = f"{-offset} bytes before {name}"
         elif offset < region.size:
@@ -147,7 +149,7 @@ class SharedMemory(RowMemory):
             why = f"{offset - region.size} bytes after the end of {name}"
             if region.size == 0 and "dynamic_shared" in name:
                 why += "; pass its bytes as the fourth number: k[grid, block, stream, shared_bytes]"
-        return LaneFault(MemoryFault, f"out-of-bounds {access}: {why}", position)
+        return LaneFault(IllegalAddressError, f"out-of-bounds {access}: {why}", position)
 
     def look_for_complete(self) -> None:
         """At a barrier: regions of which every byte is written need no more shadow."""
@@ -203,6 +205,8 @@ class LocalMemory(RowMemory):
             place -= 1 << (offset.itemsize * 8)
         access = f"{'write' if write else 'read'} of {size} byte{'s' if size > 1 else ''} at local address {place:#x}"
         if not outside[position]:
-            return LaneFault(MemoryFault, f"misaligned {access}: not a multiple of {size}{promised(size)}", position)
+            return LaneFault(
+                MisalignedAddressError, f"misaligned {access}: not a multiple of {size}{promised(size)}", position
+            )
         where = f"{-place} bytes before" if place < 0 else f"{max(place + size - top, 0)} bytes past the end of"
-        return LaneFault(MemoryFault, f"out-of-bounds {access}: {where} local memory of {top} bytes", position)
+        return LaneFault(IllegalAddressError, f"out-of-bounds {access}: {where} local memory of {top} bytes", position)

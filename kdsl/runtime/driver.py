@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kdsl.backend import DeviceLimits, Dim3, Launch
+from kdsl.backend import DeviceError, DeviceLimits, Dim3, Launch
 from kdsl.runtime import driver_launch, driver_modules, foreign_memory
 from kdsl.runtime.driver_calls import (
     Calls,
@@ -28,13 +28,16 @@ class CudaDriver(DriverMemory):
     """One NVIDIA GPU, through the CUDA driver and its primary context (shared with PyTorch, CuPy, JAX and others).
 
     Making it calls little; the context is made by `start`, or when it is first needed. ``record`` gets each driver
-    call's name, start and duration. ``api`` stands in for `cuda.bindings.driver`.
+    call's name, start and duration. ``api`` stands in for `cuda.bindings.driver`. ``synchronous``: every launch is
+    waited for.
     """
 
     name = "cuda"
 
-    def __init__(self, ordinal: int = 0, *, record: Recorder | None = None, api: Any = None) -> None:
-        super().__init__(Calls(ordinal, bindings() if api is None else api, record))
+    def __init__(
+        self, ordinal: int = 0, *, record: Recorder | None = None, api: Any = None, synchronous: bool = False
+    ) -> None:
+        super().__init__(Calls(ordinal, bindings() if api is None else api, record, synchronous))
         self.ordinal = ordinal
         self.capability = capability(self._calls.api, self._calls.device)
         reason = too_old(self.capability)
@@ -71,6 +74,21 @@ class CudaDriver(DriverMemory):
 
     def __repr__(self) -> str:
         return f"<CudaDriver {self.ordinal}: {self.description}, {self.target}>"
+
+    @property
+    def state(self) -> str:
+        """``not started``, ``ready``, ``lost`` (see `fault`), or ``forked``: this process cannot use CUDA."""
+        calls = self._calls
+        if calls.forked:
+            return "forked"
+        if calls.dead:
+            return "lost"
+        return "not started" if calls.context is None else "ready"
+
+    @property
+    def fault(self) -> DeviceError | None:
+        """What ended the device's context in this process, if something did."""
+        return self._calls.fault
 
     # What the device is.
 

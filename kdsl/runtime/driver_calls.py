@@ -15,12 +15,14 @@ from typing import Any
 
 from kdsl.backend import DeviceError, Launch
 from kdsl.runtime import driver_errors
+from kdsl.runtime.cuda_errors import ContextLostError
 from kdsl.runtime.driver_checks import ModuleChecks
 from kdsl.runtime.errors import DriverUnavailableError, ForkedProcessError
 
 Recorder = Callable[[str, float, float], object]
 """Takes a driver call's name, when it began (`perf_counter`) and how many seconds it took."""
 
+ENDED = ". The GPU cannot be used any more in this process"
 OLDEST_DRIVER = 12000
 OLDEST_CAPABILITY = (7, 5)
 
@@ -129,10 +131,11 @@ class Calls:
     """The driver's functions for one device: each in the device's primary context, with errors raised.
 
     ``recent`` holds what was launched since the device was last seen well, so that a fault can be given its kernel's
-    name; ``checks`` what loaded debug builds tell of a check that failed.
+    name; ``checks`` what loaded debug builds tell of a check that failed. ``synchronous``: each launch is waited for,
+    so that its fault is its own.
     """
 
-    def __init__(self, ordinal: int, api: Any, record: Recorder | None = None) -> None:
+    def __init__(self, ordinal: int, api: Any, record: Recorder | None = None, synchronous: bool = False) -> None:
         self.api: Any = Recording(api, record) if record else api
         self.ordinal = ordinal
         reason = initialized(self.api)
@@ -143,7 +146,9 @@ class Calls:
             raise DriverUnavailableError(f"there is no GPU {ordinal}: the driver finds {count}, counted from 0")
         self.device = self.bare("cuDeviceGet", ordinal)
         self.context: Any = None
-        self.dead: str | None = None
+        self.fault: DeviceError | None = None
+        """What ended the context, if something did."""
+        self.synchronous = synchronous
         self._untold: Exception | None = None
         self.forked = False
         self.recent: deque[tuple[str, Launch]] = deque(maxlen=64)
@@ -153,6 +158,11 @@ class Calls:
         self.launch_kernel = self.api.cuLaunchKernel
         self._lock = threading.Lock()
         _mark_children(self)
+
+    @property
+    def dead(self) -> bool:
+        """Whether the process cannot use the device any more."""
+        return self.fault is not None
 
     def note(self, launched: tuple[str, Launch]) -> None:
         """Remember a launch, unless it is the same as the one before."""
@@ -190,8 +200,8 @@ class Calls:
         if self._untold:
             failure, self._untold = self._untold, None
             raise failure
-        if self.dead:
-            raise DeviceError(f"the GPU cannot be used any more in this process, since {self.dead}")
+        if self.fault is not None:
+            raise lost(self.fault, "the GPU cannot be used any more in this process")
         if self.context is None:
             self.start()
         if int(self.api.cuCtxGetCurrent()[1]) != int(self.context):
@@ -228,16 +238,26 @@ class Calls:
         """
         text = error_text(self.api, code)
         if code not in driver_errors.DEAD_CONTEXT:
-            return DeviceError(f"{doing} failed: {text}")
+            return driver_errors.failed(doing, code, text)
+        if self.fault is not None:
+            return lost(self.fault, f"{doing} failed: the GPU cannot be used any more in this process")
         failure = self._failed_check() or driver_errors.fault(code, text, list(dict.fromkeys(self.recent)))
-        self.dead = str(failure)
-        failure.args = (f"{failure}. The GPU cannot be used any more in this process",)
+        self.fault = failure
+        failure.args = (f"{failure}{ENDED}",)
         return failure
 
     def _failed_check(self) -> DeviceError | None:
         """The check of a debug build that ended the context, if one did."""
         launched = [name for name, _ in self.recent]
         return next((failed for checks in self.checks if (failed := checks.failure(launched))), None)
+
+
+def lost(fault: DeviceError, what: str) -> ContextLostError:
+    """The error of a call after the fault that ended the context."""
+    error = ContextLostError(f"{what}, since {str(fault).removesuffix(ENDED)}", kernel=fault.kernel)
+    error.fault = error.__cause__ = fault
+    error.code, error.launches = fault.code, fault.launches
+    return error
 
 
 def forked_error() -> ForkedProcessError:

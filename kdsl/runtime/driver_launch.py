@@ -6,10 +6,11 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from kdsl.backend import DeviceError, Launch
+from kdsl.backend import Launch
 from kdsl.runtime import driver_errors
-from kdsl.runtime.driver_calls import Calls, error_text, forked_error
+from kdsl.runtime.driver_calls import Calls, error_text, forked_error, lost
 from kdsl.runtime.driver_modules import CudaFunction
+from kdsl.runtime.driver_resources import resources
 from kdsl.runtime.errors import LaunchConfigValueError
 from kdsl.runtime.parameters import ParameterBuffer
 
@@ -20,7 +21,28 @@ PORTABLE_CLUSTER = 8
 
 
 def prepare(calls: Calls, function: CudaFunction, launch: Launch) -> Enqueue:
-    """A function that enqueues this launch with the parameters it is given."""
+    """A function that enqueues this launch with the parameters it is given, and waits for it where launches are
+    synchronous.
+    """
+    enqueue = _prepare(calls, function, launch)
+    return _waiting(calls, launch, enqueue) if calls.synchronous else enqueue
+
+
+def _waiting(calls: Calls, launch: Launch, enqueue: Enqueue) -> Enqueue:
+    """A launch that ends before it returns. One that is captured into a graph has not begun, and is not waited for."""
+    stream = calls.api.CUstream(launch.stream)
+
+    def enqueue_and_wait(buffer: ParameterBuffer) -> None:
+        enqueue(buffer)
+        if not int(calls.call("cuStreamIsCapturing", stream)):
+            launched = len(calls.recent)
+            calls.call("cuStreamSynchronize", stream)
+            calls.seen_well(launched)
+
+    return enqueue_and_wait
+
+
+def _prepare(calls: Calls, function: CudaFunction, launch: Launch) -> Enqueue:
     calls.enter()
     if launch.shared_bytes:
         _allow_shared_memory(calls, function, launch)
@@ -149,25 +171,15 @@ def refused(calls: Calls, function: CudaFunction, launch: Launch, code: int) -> 
     """Why a launch was not enqueued: the driver refuses it, or an earlier kernel's fault shows only now."""
     if calls.forked:
         return forked_error()
-    if calls.dead:
-        return DeviceError(f"`{function.name}` was not launched: the GPU cannot be used any more, since {calls.dead}")
+    if calls.fault is not None:
+        return lost(calls.fault, f"`{function.name}` was not launched: the GPU cannot be used any more")
     if code in driver_errors.DEAD_CONTEXT:
         return calls.error(code, "a launch")
-    why = driver_errors.REFUSED_LAUNCH.get(code, "the driver refuses it")
-    text = f"{driver_errors.launch_text(function.name, launch)} was not launched: {why} ({error_text(calls.api, code)})"
-    return DeviceError(text + _resources(calls, function), kernel=function.name)
-
-
-def _resources(calls: Calls, function: CudaFunction) -> str:
-    """What the kernel needs, where the driver tells."""
-    names = calls.api.CUfunction_attribute
-    parts = []
-    for attribute, what in (
-        (names.CU_FUNC_ATTRIBUTE_NUM_REGS, "registers a thread"),
-        (names.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, "bytes of static shared memory"),
-        (names.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, "threads a block at most"),
-    ):
-        code, value = calls.attempt("cuFuncGetAttribute", attribute, function.handle)
-        if not code:
-            parts.append(f"{int(value)} {what}")
-    return f". The kernel has {', '.join(parts)}" if parts else ""
+    kind, why = driver_errors.REFUSED_LAUNCH.get(code) or (driver_errors.meaning(code)[0], "the driver refuses it")
+    found = resources(calls, function)
+    if code in (driver_errors.INVALID_VALUE, driver_errors.OUT_OF_RESOURCES):
+        kind, why = found.too_much(launch) or (kind, why)
+    text = f"{driver_errors.launch_text(function.name, launch)} was not launched: {why}"
+    error = kind(f"{text} ({error_text(calls.api, code)}){found.text}", kernel=function.name)
+    error.code, error.launches = code, ((function.name, launch),)
+    return error

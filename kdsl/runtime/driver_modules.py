@@ -6,7 +6,6 @@ import ctypes
 import struct
 from typing import Any
 
-from kdsl.backend import DeviceError
 from kdsl.checks import RECORD_BYTES, STATE, TABLE, Table, has_checks
 from kdsl.ptx_lines import with_python_places
 from kdsl.records import dataclass
@@ -117,10 +116,12 @@ def _names(calls: Calls, module: CudaModule) -> list[str]:
 def _refused(calls: Calls, code: int, log: bytearray, ptx: str) -> Exception:
     if code in driver_errors.DEAD_CONTEXT or code == driver_errors.OUT_OF_MEMORY:
         return calls.error(code, "loading a module")
-    why = driver_errors.UNREADABLE_IMAGE.get(code)
+    kind, why = driver_errors.UNREADABLE_IMAGE.get(code) or driver_errors.meaning(code)
     text = f"the driver refuses the module{f': {why}' if why else ''} ({error_text(calls.api, code)})"
     said = with_python_places(_text(log), ptx)
-    return DeviceError(f"{text}\n{said}" if said else text)
+    error = kind(f"{text}\n{said}" if said else text)
+    error.code = code
+    return error
 
 
 def _text(log: bytearray) -> str:

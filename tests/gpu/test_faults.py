@@ -51,9 +51,9 @@ LOAD = "ld.param.u64 %d, [x]; ld.global.u32 %r, [%d]; st.global.u32 [%d], %r;"
 @pytest.mark.parametrize(
     ("body", "argument", "kind", "text"),
     [
-        (LOAD, 0xDEAD00000000, "MemoryFault", "accessed memory outside of every allocation"),
-        (LOAD, 0, "MemoryFault", "accessed memory outside of every allocation"),
-        ("trap;", 0, "DeviceError", "trapped"),
+        (LOAD, 0xDEAD00000000, "IllegalAddressError", "accessed memory outside of every allocation"),
+        (LOAD, 0, "IllegalAddressError", "accessed memory outside of every allocation"),
+        ("trap;", 0, "LaunchFailedError", "trapped"),
     ],
 )
 def test_faults(body: str, argument: int, kind: str, text: str) -> None:
@@ -67,7 +67,7 @@ def test_misaligned_access() -> None:
     script = FAULTY.format(head=HEAD, body=LOAD, argument="a.address + 2").replace(
         "image =", "a = zeros(8, backend=gpu)\nimage ="
     )
-    assert in_a_process(script).startswith("MemoryFault faulty kernel `faulty`")
+    assert in_a_process(script).startswith("MisalignedAddressError faulty kernel `faulty`")
 
 
 def test_use_after_fork() -> None:
@@ -145,4 +145,6 @@ def test_failed_checks(tmp_path: Path, kernel: str, argument: int, kind: str, li
     assert float(total) == {"indexed": 8, "divided": 56, "converted": 8, "asserted": 8}[kernel]
     said = rf"checked\.py:{line}: kernel {kernel}: {text} \(block \([01], 0, 0\), thread \(\d+, 0, 0\)\)"
     assert re.fullmatch(rf"{kind} {kernel} {line} {said}\. The GPU cannot be used any more in this process", first)
-    assert re.fullmatch(rf"DeviceError None None the GPU cannot be used any more in this process, since {said}", second)
+    assert re.fullmatch(
+        rf"ContextLostError \w+ None the GPU cannot be used any more in this process, since {said}", second
+    )

@@ -25,6 +25,7 @@ ATTRIBUTES = {
     "MEMORY_POOLS_SUPPORTED": 1,
     "COOPERATIVE_LAUNCH": 1,
     "MULTIPROCESSOR_COUNT": 132,
+    "MAX_REGISTERS_PER_BLOCK": 65536,
 }
 LAUNCH_ATTRIBUTES = {
     "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION": "clusterDim",
@@ -66,6 +67,7 @@ class FakeDriver:
         self.mapped: dict[int, int] = {}
         self.capturing: set[int] = set()
         self.pointers: dict[int, dict[str, int]] = {}
+        self.function_attributes = {"NUM_REGS": 40, "SHARED_SIZE_BYTES": 40, "MAX_THREADS_PER_BLOCK": 1024}
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("cu") or name == "cuuint64_t":
@@ -237,7 +239,7 @@ class FakeDriver:
     def _cuFuncGetAttribute(self, attribute: Any, function: Any) -> Any:
         if attribute.name == "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES":
             return (self.dynamic_shared.get(int(function), 49152),)
-        return (40,)
+        return (self.function_attributes[attribute.name.removeprefix("CU_FUNC_ATTRIBUTE_")],)
 
     def _run(self, function: Any, extra: int) -> None:
         """Read the parameters as the driver does: through the list at ``extra``."""

@@ -72,7 +72,8 @@ def test_a_fault_of_an_unknown_one(gpu: CudaDriver, fake_driver: Any) -> None:
         gpu.launch(function(gpu, name), LAUNCH, b"")
     fake_driver.fault = 719
     with pytest.raises(
-        DeviceError, match=r"one of the kernels .*: `vadd` \(.*\), `other` \(.*\); call kdsl.synchronize"
+        DeviceError,
+        match=r"one of the kernels .*: `vadd` \(.*\), `other` \(.*\); run with KDSL_SYNC=1, or call kdsl.synchronize",
     ):
         gpu.synchronize()
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from kdsl.backend import DeviceError
+from kdsl.backend import DeviceError, HardwareStackError
 from kdsl.emulator.code import Code, End, Piece, Step
 from kdsl.emulator.decode import Scope
 from kdsl.emulator.fragment import Fragment, Frame, Registers
@@ -177,7 +177,7 @@ def build(available: Mapping[Piece, int], offset: int, width: int) -> Build:
 def enter(f: Fragment, target: int, binding: Binding) -> None:
     """Go on in the callee; the caller goes on at block ``target``."""
     if len(f.frames) >= MAX_DEPTH:
-        raise LaneFault(DeviceError, f"stack overflow: {MAX_DEPTH} calls deep", 0)
+        raise LaneFault(HardwareStackError, f"stack overflow: {MAX_DEPTH} calls deep", 0)
     callee = binding.callee
     registers = list(callee.template)
     for slot, build_value in binding.arguments:

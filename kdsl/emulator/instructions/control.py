@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdsl.backend import DeviceError
+from kdsl.backend import DeviceError, LaunchFailedError
 from kdsl.emulator.code import End, Step
 from kdsl.emulator.decode import Scope
 from kdsl.emulator.fragment import Fragment, Frame
@@ -131,6 +131,6 @@ def finish(entry: bool) -> End:
 
 def trap() -> End:
     def end(f: Fragment) -> bool:
-        raise LaneFault(DeviceError, "trap", 0)
+        raise LaneFault(LaunchFailedError, "trap", 0)
 
     return end
