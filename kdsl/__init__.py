@@ -24,6 +24,7 @@ groups      what groups of threads do together. It is written in the kernel lang
             numbers), complex_functions and block_copies
 module      several kernels in one module, and modules that other compilers made
 explorer    views of a compilation
+ahead       kernels built ahead of time for programs without kdsl, and stubs for type checkers
 cli         the ``kdsl`` command, with files (loading a user's), demo and doctor
 records     dataclasses that cost little to make
 timeline    what took how long; tracing records the calls of the emulator in it
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from kdsl import errors as errors
     from kdsl import groups as groups
     from kdsl import random as random
+    from kdsl.ahead.build import build
     from kdsl.backend import (
         CheckError,
         DeviceAssertionError,
@@ -253,6 +255,7 @@ _MODULES = {
     "kdsl.source": "CompileError",
     "kdsl.target": "Target",
     "kdsl.backend": "DeviceError DeviceAssertionError CheckError MemoryFault SynchronizationError LaunchTimeout",
+    "kdsl.ahead.build": "build",
     "kdsl.compilation": "Compilation",
     "kdsl.compiler": "Kernel kernel",
     "kdsl.current": "current_device set_device",
@@ -332,6 +335,7 @@ __all__ = [
     "block_idx",
     "brev",
     "brkpt",
+    "build",
     "byte_perm",
     "clock",
     "clock64",

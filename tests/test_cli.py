@@ -54,7 +54,7 @@ def test_demo_verifies() -> None:
 def test_demo_trace_shows_every_device_call() -> None:
     # A process of its own: only devices that are started after this are traced.
     done = subprocess.run(
-        [sys.executable, "-m", "kdsl.cli", "demo", "--device", "emulator", "--trace"],
+        [sys.executable, "-m", "kdsl", "demo", "--device", "emulator", "--trace"],
         capture_output=True,
         text=True,
         timeout=120,
@@ -391,7 +391,7 @@ def test_the_readme_shows_commands() -> None:
 
 @pytest.mark.parametrize("command", readme_commands())
 def test_command_of_the_readme(command: str) -> None:
-    script = f'kdsl() {{ "{sys.executable}" -m kdsl.cli "$@"; }}\n{command}'
+    script = f'kdsl() {{ "{sys.executable}" -m kdsl "$@"; }}\n{command}'
     done = subprocess.run(["bash", "-c", script], cwd=EXAMPLES.parent, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert ("timeline" in done.stderr) is ("--trace" in command)

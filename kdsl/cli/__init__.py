@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import runpy
-import shlex
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,23 +11,16 @@ from typing import Any
 import click
 
 from kdsl.backend import DeviceError
+from kdsl.cli import ahead
+from kdsl.cli.loading import SIGNATURE, Failure, fits, load_kernels, parsed_target, said_by_signature, signatures_of
 from kdsl.codegen.sass import AssemblyError
 from kdsl.compiler import Kernel
 from kdsl.current import set_device, start_trace
 from kdsl.devices import DeviceChoiceError
 from kdsl.explorer import text
-from kdsl.files import FileError, kernels_of, load_file, syntax_message, user_traceback
-from kdsl.signatures import Open
+from kdsl.files import syntax_message, user_traceback
 from kdsl.source import CompileError
-from kdsl.target import Target
 from kdsl.version import __version__
-
-
-class Failure(click.ClickException):
-    """A message on stderr, plain: diagnostics are full of brackets and must not be wrapped or marked up."""
-
-    def show(self, file: object = None) -> None:
-        click.echo(self.message, err=True)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -82,34 +74,25 @@ def run(file: Path, arguments: tuple[str, ...], trace: bool, device: str | None)
             click.echo("timeline\n" + timeline.render(), err=True)
 
 
-_SIGNATURE = click.option(
-    "--signature",
-    "signature",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="What a parameter or TypeVar is, such as T=f64, n=16, x=Ptr[f32] or f=function; may be repeated.",
-)
-
-
 @main.command()
-@_SIGNATURE
+@SIGNATURE
 @click.argument("where", metavar="FILE[::KERNEL]")
 @click.option("--stage", type=click.Choice([*text.STAGES, "all"]), default="ptx", show_default=True)
 @click.option("--arch", default="sm_90", show_default=True, metavar="sm_NN")
 def show(where: str, stage: str, arch: str, signature: tuple[str, ...]) -> None:
     """Print a stage of the kernels in FILE, or of one; in colours if this is a terminal."""
-    target = _target(arch)
+    target = parsed_target(arch)
     colour = _colour() if sys.stdout.isatty() else None
-    kernels, names = _loaded(where)
-    signatures = _signatures(kernels, signature, names)
+    kernels, names = load_kernels(where)
+    signatures = signatures_of(kernels, signature, names)
     for name, kernel in kernels.items():
         try:
-            _fits(kernel, signatures[name])
+            fits(kernel, signatures[name])
             lacking = kernel.open_names(signatures[name])
             if lacking:
                 if "::" in where:
-                    raise Failure(f"{name}: {_said_by_signature(lacking)}")
-                click.echo(f"{name}: passed over, {_said_by_signature(lacking)}", err=True)
+                    raise Failure(f"{name}: {said_by_signature(lacking)}")
+                click.echo(f"{name}: passed over, {said_by_signature(lacking)}", err=True)
                 continue
             compilation = kernel.compile(target=target, signature=signatures[name])
             click.echo(text.render(compilation, stage, colour))
@@ -122,7 +105,7 @@ def show(where: str, stage: str, arch: str, signature: tuple[str, ...]) -> None:
 
 
 @main.command()
-@_SIGNATURE
+@SIGNATURE
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 def check(files: tuple[Path, ...], signature: tuple[str, ...]) -> None:
     """Check every kernel of every FILE and report all errors; nothing is launched. Exits with 1 if there is one.
@@ -132,8 +115,8 @@ def check(files: tuple[Path, ...], signature: tuple[str, ...]) -> None:
     failed = False
     for file in files:
         try:
-            kernels, names = _loaded(str(file))
-            signatures = _signatures(kernels, signature, names)
+            kernels, names = load_kernels(str(file))
+            signatures = signatures_of(kernels, signature, names)
         except Failure as error:
             error.show()
             failed = True
@@ -173,9 +156,12 @@ def doctor() -> None:
     click.echo(report())
 
 
+main.add_command(ahead.build)
+
+
 def _passes(name: str, kernel: Kernel[Any], signature: Mapping[str, Any]) -> bool:
     try:
-        _fits(kernel, signature)
+        fits(kernel, signature)
         count = kernel.check(signature)
     except CompileError as error:
         click.echo(str(error), err=True)
@@ -185,70 +171,15 @@ def _passes(name: str, kernel: Kernel[Any], signature: Mapping[str, Any]) -> boo
         return False
     note = f" (with {count} signatures)" if count > 1 else ""
     if not count:
-        note = f" (syntax and names only: {_said_by_signature(kernel.open_names(signature))})"
+        note = f" (syntax and names only: {said_by_signature(kernel.open_names(signature))})"
     click.echo(f"{name}: ok{note}")
     return True
-
-
-def _fits(kernel: Kernel[Any], signature: Mapping[str, Any]) -> None:
-    """Failure for defaults and signatures that do not fit the parameters."""
-    try:
-        kernel.signatures(signature)
-    except (TypeError, ValueError) as error:
-        raise Failure(f"error: {error}") from None
-
-
-def _said_by_signature(lacking: list[Open]) -> str:
-    """What the command line has to say of a kernel."""
-    whys = ", ".join(one.why for one in lacking)
-    return f"{whys}; say it: {' '.join(f'--signature {one.name}={shlex.quote(one.example)}' for one in lacking)}"
-
-
-def _signatures(
-    kernels: dict[str, Kernel[Any]], texts: tuple[str, ...], names: Mapping[str, Any]
-) -> dict[str, dict[str, Any]]:
-    """For each kernel what the command line says of it; Failure for what is said of none."""
-    from kdsl.explorer.signature_text import SignatureError, parsed  # start-up cost: only for those who say one
-
-    if not texts:
-        return {name: {} for name in kernels}
-    try:
-        said = parsed(texts, names)
-    except SignatureError as error:
-        raise Failure(f"error: {error}") from None
-    taken = {name: {n for n, _ in k.parameters} | {o.name for o in k.open_names()} for name, k in kernels.items()}
-    for name in said:
-        if not any(name in own for own in taken.values()):
-            raise Failure(f"error: no kernel has a parameter or TypeVar {name!r}: {', '.join(kernels)}")
-    return {kernel: {n: v for n, v in said.items() if n in taken[kernel]} for kernel in kernels}
-
-
-def _loaded(where: str) -> tuple[dict[str, Kernel[Any]], Mapping[str, Any]]:
-    """The kernels that FILE or FILE::KERNEL names, and the file's names; Failure says why there are none."""
-    file, _, wanted = where.partition("::")
-    try:
-        module = load_file(Path(file))
-    except FileError as error:
-        raise Failure(str(error)) from None
-    kernels = kernels_of(module)
-    if not kernels:
-        raise Failure(f"{file}: there is no @kernel function in it")
-    if wanted and wanted not in kernels:
-        raise Failure(f"{file}: no kernel is called {wanted!r}; there are: {', '.join(kernels)}")
-    return ({wanted: kernels[wanted]} if wanted else kernels), vars(module)
 
 
 def _colour() -> Callable[[str, str], str]:
     from kdsl.explorer.colour import coloured  # start-up cost: not for output that goes to a file
 
     return coloured
-
-
-def _target(arch: str) -> Target:
-    try:
-        return Target.parse(arch)
-    except ValueError as error:
-        raise Failure(f"error: {error}") from None
 
 
 def _choose(device: str | None) -> None:
@@ -275,7 +206,3 @@ def _place(error: Exception, file: Path) -> str:
 
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == file and f.lineno]
     return f"{file}:{lines[-1]}: " if lines else ""
-
-
-if __name__ == "__main__":
-    main()

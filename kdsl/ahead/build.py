@@ -1,0 +1,122 @@
+"""`build`: kernels compiled for several architectures, with what programs without kdsl need to launch them."""
+
+from __future__ import annotations
+
+import keyword
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from kdsl.ahead.built import BuiltKernel, built
+from kdsl.ahead.fatbin import Image, fatbin
+from kdsl.ahead.header import header
+from kdsl.ahead.loader import OWN_NAMES, loader
+from kdsl.compilation import Compilation
+from kdsl.compiler import Kernel, compile_kernels
+from kdsl.parameters import from_signature
+from kdsl.records import dataclass
+from kdsl.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """The files of one build, and for each architecture its stages."""
+
+    files: tuple[Path, ...]
+    compilations: Mapping[str, Compilation]
+
+
+def build(
+    kernels: Kernel[Any] | Sequence[Kernel[Any]],
+    directory: str | os.PathLike[str],
+    *,
+    targets: Sequence[str | Target],
+    name: str = "kernels",
+    signatures: Mapping[str, Any] = MappingProxyType({}),
+    source: str | None = None,
+) -> Build:
+    """Compile kernels for every architecture of ``targets``, and write into ``directory``: ``NAME.sm_90.ptx`` and
+    ``NAME.sm_90.cubin`` for each, one ``NAME.fatbin`` of them all, ``NAME.py``, which launches it and needs cuda-python
+    and NumPy alone, and the C header ``NAME.h``.
+
+    ``signatures`` says, by kernel, what `kdsl.compile` takes as ``signature``: constants are built in. ``source`` is
+    what the files say they are made of. CompileError holds every mistake; ValueError for an unknown architecture or a
+    name that Python cannot import, TypeError for what no loader can pass, ToolMissing without ptxas or fatbinary,
+    OSError. All files are written, or none.
+    """
+    found = [kernels] if isinstance(kernels, Kernel) else list(kernels)
+    parsed = _targets(targets)
+    _check_names(name, found)
+    types = [from_signature(k.name, k.parameters, k.defaults, signatures.get(k.name)) for k in found]
+    compilations = {target.name: compile_kernels(found, types, target, None) for target in parsed}
+    newest = compilations[parsed[-1].name]
+    described = [
+        built(kernel, types_, tree, tree.name in newest.cooperative)
+        for kernel, types_, tree in zip(found, types, newest.tree.kernels, strict=True)
+    ]
+    contents = _contents(name, source or found[0].function.__module__, described, compilations)
+    return Build(_written(Path(directory), contents), compilations)
+
+
+def _targets(targets: Sequence[str | Target]) -> list[Target]:
+    """The architectures, oldest first, each once."""
+    if isinstance(targets, str | Target) or not targets:
+        raise ValueError("targets takes a list of at least one architecture, such as ['sm_80', 'sm_90']")
+    parsed = {target if isinstance(target, Target) else Target.parse(target) for target in targets}
+    return sorted(parsed, key=lambda target: (target.sm, target.suffix))
+
+
+def _check_names(name: str, kernels: Sequence[Kernel[Any]]) -> None:
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise ValueError(f"name = {name!r} is no name that Python imports; use letters, digits and underscores")
+    if not kernels:
+        raise ValueError("build() takes at least one kernel")
+    names = [kernel.name for kernel in kernels]
+    twice = next((n for n in names if names.count(n) > 1), None)
+    if twice is not None:
+        raise ValueError(f"two kernels are called {twice!r}; rename one, or build them apart")
+    taken = next((n for n in names if n in OWN_NAMES), None)
+    if taken is not None:
+        raise ValueError(f"a kernel is called {taken!r}, which is a name of the loader's own; rename it")
+
+
+def _contents(
+    name: str, source: str, kernels: Sequence[BuiltKernel], compilations: Mapping[str, Compilation]
+) -> dict[str, bytes]:
+    """Every file's name and bytes."""
+    contents: dict[str, bytes] = {}
+    images = []
+    for target, compilation in compilations.items():
+        ptx, parsed = compilation.ptx.encode(), Target.parse(target)
+        contents[f"{name}.{target}.ptx"] = ptx
+        contents[f"{name}.{target}.cubin"] = compilation.cubin
+        images.append(Image(parsed, compilation.cubin, is_ptx=False))
+    # PTX of an architecture without a suffix runs on all later ones.
+    forward = [target for target in compilations if not Target.parse(target).suffix]
+    if forward:
+        images.append(Image(Target.parse(forward[-1]), compilations[forward[-1]].ptx.encode(), is_ptx=True))
+    contents[f"{name}.fatbin"] = fatbin(images)
+    contents[f"{name}.py"] = loader(source, f"{name}.fatbin", kernels).encode()
+    contents[f"{name}.h"] = header(name, source, kernels).encode()
+    return contents
+
+
+def _written(directory: Path, contents: Mapping[str, bytes]) -> tuple[Path, ...]:
+    """Write all files: first beside their places, then each into its place at once."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".kdsl-", dir=directory) as staging:
+        for file, data in contents.items():
+            Path(staging, file).write_bytes(data)
+        for file in contents:
+            Path(staging, file).replace(directory / file)
+    return tuple(directory / file for file in contents)
+
+
+def default_name(file: Path) -> str:
+    """What a build of a file is called: ``02_vadd.py`` gives ``vadd_kernels``."""
+    stem = re.sub(r"\W", "_", file.stem).lstrip("0123456789_") or "kernel"
+    return f"{stem}_kernels"

@@ -1,0 +1,291 @@
+"""The C header of a build: each kernel's parameter struct as the GPU reads it, and a function that launches it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from kdsl.ahead.built import BuiltKernel
+from kdsl.lang.complex_type import ComplexType
+from kdsl.lang.fixed_array import FixedArrayType
+from kdsl.lang.layout import buffer_size, parameter_layout
+from kdsl.lang.struct_type import StructType
+from kdsl.lang.types import ArrayType, PointerType, ScalarType, Type, VectorType
+from kdsl.version import __version__
+
+SCALARS = {
+    "bool": "bool", "i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t", "u8": "uint8_t",
+    "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64_t", "f32": "float", "f64": "double",
+}  # fmt: skip
+BITS = {"f16": "uint16_t", "bf16": "uint16_t", "f8e4m3": "uint8_t", "f8e5m2": "uint8_t"}
+"""What C without CUDA's headers has for types that it lacks: their bits."""
+
+KEYWORDS = frozenset(
+    [
+        "alignas",
+        "alignof",
+        "asm",
+        "auto",
+        "bool",
+        "break",
+        "case",
+        "catch",
+        "char",
+        "class",
+        "concept",
+        "const",
+        "const_cast",
+        "consteval",
+        "constexpr",
+        "constinit",
+        "co_await",
+        "co_return",
+        "co_yield",
+        "continue",
+        "decltype",
+        "default",
+        "delete",
+        "do",
+        "double",
+        "dynamic_cast",
+        "else",
+        "enum",
+        "explicit",
+        "export",
+        "extern",
+        "false",
+        "float",
+        "for",
+        "friend",
+        "goto",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "mutable",
+        "namespace",
+        "new",
+        "noexcept",
+        "nullptr",
+        "operator",
+        "private",
+        "protected",
+        "public",
+        "register",
+        "reinterpret_cast",
+        "requires",
+        "restrict",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "static_assert",
+        "static_cast",
+        "struct",
+        "switch",
+        "template",
+        "this",
+        "thread_local",
+        "throw",
+        "true",
+        "try",
+        "typedef",
+        "typeid",
+        "typename",
+        "union",
+        "unsigned",
+        "using",
+        "virtual",
+        "void",
+        "volatile",
+        "wchar_t",
+        "while",
+    ]
+)
+"""Of C11 and C++20."""
+
+PREAMBLE = """\
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define KDSL_ALIGN(n) alignas(n)
+#define KDSL_ASSERT(condition, text) static_assert(condition, text)
+#else
+#define KDSL_ALIGN(n) _Alignas(n)
+#define KDSL_ASSERT(condition, text) _Static_assert(condition, text)
+#endif
+"""
+
+
+def header(guard: str, file: str, kernels: Sequence[BuiltKernel]) -> str:
+    """The header's text, for C11 and C++11. ``guard`` is a name; ``file`` says where the kernels are written."""
+    types = _Types()
+    bodies = [_kernel(kernel, types) for kernel in kernels]
+    name = re.sub(r"\W", "_", guard).upper() + "_H"
+    types.finish()
+    parts = [
+        f"/* The kernels of {file}, built by kdsl {__version__}: do not edit.",
+        "   Pointers are addresses in device memory. Include cuda.h first to have the launching functions too. */",
+        f"#ifndef {name}\n#define {name}\n",
+        PREAMBLE,
+        *types.declared.values(),
+        *bodies,
+        f"#endif /* {name} */",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def member_name(name: str) -> str:
+    """A name of Python's, or of a part of a parameter (``a.extent0``), as C and C++ take it."""
+    made = re.sub(r"\W+", "_", name).strip("_") or "_"
+    return f"{made}_" if made in KEYWORDS else made
+
+
+class _Types:
+    """The C types of what kernels use; the declarations of those that C does not have."""
+
+    def __init__(self) -> None:
+        self.declared: dict[str, str] = {}
+        self._names: dict[StructType, str] = {}
+        self._pointed: list[StructType] = []
+
+    def named(self, type: Type) -> str:
+        """The C type of a value in memory."""
+        match type:
+            case ScalarType(name):
+                return SCALARS.get(name) or BITS[name]
+            case PointerType(element):
+                return f"{self.pointed(element)} *"
+            case VectorType():
+                return self._vector(type)
+            case StructType():
+                return self._struct(type)
+        raise TypeError(f"{type} has no C type")
+
+    def pointed(self, type: Type) -> str:
+        """The C type of what a pointer points to. A struct may be declared later: it may hold this pointer."""
+        if isinstance(type, StructType) and not isinstance(type, FixedArrayType):
+            self._pointed.append(type)
+            return f"struct {self._name(type)}"
+        return self.named(type)
+
+    def finish(self) -> None:
+        """Declare what pointers alone have named."""
+        while self._pointed:
+            self._struct(self._pointed.pop())
+
+    def _vector(self, type: VectorType) -> str:
+        name = f"kdsl_{type.name}"
+        if name not in self.declared:
+            first, *others = list("xyzw")[: type.lanes]
+            element = self.named(type.element)
+            self.declared[name] = (
+                f"typedef struct {name} {{\n    KDSL_ALIGN({type.align}) {element} {first};\n"
+                f"    {element} {', '.join(others)};\n}} {name};\n"
+            )
+        return name
+
+    def _name(self, type: StructType) -> str:
+        if type not in self._names:
+            base = re.sub(r"\W+", "_", type.name).strip("_") or "record"
+            name = f"kdsl_{base}" if isinstance(type, ComplexType) else member_name(base)
+            # Two classes may have one name.
+            while name in self._names.values():
+                name += "_"
+            self._names[type] = name
+        return self._names[type]
+
+    def _struct(self, type: StructType) -> str:
+        name = self._name(type)
+        if name in self.declared:
+            return name
+        fields = [f"    {self.field(field.name, field.type)}" for field in type.fields]
+        fields[0] = f"    KDSL_ALIGN({type.align}) {fields[0].strip()}"
+        checks = [
+            f'KDSL_ASSERT(offsetof({name}, {member_name(field.name)}) == {field.offset}, "{name}.{field.name}");'
+            for field in type.fields
+        ]
+        checks.append(f'KDSL_ASSERT(sizeof({name}) == {type.size}, "{name}");')
+        self.declared[name] = "\n".join([f"typedef struct {name} {{", *fields, f"}} {name};", *checks]) + "\n"
+        return name
+
+    def field(self, name: str, type: Type) -> str:
+        """A member's declaration."""
+        name = member_name(name)
+        if isinstance(type, FixedArrayType):
+            extents = "".join(f"[{extent}]" for extent in type.shape)
+            return f"{self.named(type.element)} {name}{extents};"
+        if isinstance(type, ScalarType) and type.name in BITS:
+            return f"{self.named(type)} {name}; /* the bits of {type.name} */"
+        named = self.named(type)
+        return f"{named}{'' if named.endswith('*') else ' '}{name};"
+
+
+def _kernel(kernel: BuiltKernel, types: _Types) -> str:
+    slots = kernel.call.slots
+    layout = parameter_layout([(slot.name, slot.type) for slot in slots])
+    struct, upper = f"{kernel.name}_params", kernel.name.upper()
+    members, checks, pointers = [], [], []
+    for field in layout:
+        slot = slots[field.index]
+        member = member_name(field.name)
+        if field.name == slot.name and isinstance(slot.type, PointerType | ArrayType):
+            const = "" if kernel.writes(field.index) else "const "
+            members.append(f"    {const}{types.pointed(slot.type.element)} *{member};")
+        else:
+            members.append(f"    {types.field(field.name, field.type)}")
+        checks.append(f'KDSL_ASSERT(offsetof({struct}, {member}) == {field.offset}, "{struct}.{member}");')
+        pointers.append(f"(void *)&params->{member}")
+    lines = [f"/* {kernel.signature} */", f'#define {upper}_ENTRY "{kernel.entry}"']
+    lines += [f"#define {upper}_PARAMS_SIZE {buffer_size(layout)}"]
+    if layout:
+        lines += [f"typedef struct {struct} {{", *members, f"}} {struct};", *checks]
+    return "\n".join([*lines, "", _launcher(kernel, struct if layout else "", pointers)])
+
+
+def _launcher(kernel: BuiltKernel, struct: str, pointers: Sequence[str]) -> str:
+    """A C function that launches with the parameters of a struct; with clusters through cuLaunchKernelEx."""
+    takes = f", const {struct} *params" if struct else ""
+    values = f"    void *values[] = {{{', '.join(pointers)}}};" if struct else "    void **values = NULL;"
+    extents = "unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z"
+    head = [
+        "#ifdef CUDA_VERSION",
+        f"static inline CUresult {kernel.name}_launch(CUfunction function, {extents},",
+        f"    unsigned shared_bytes, CUstream stream{takes}) {{",
+        values,
+    ]
+    passed = "grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream"
+    if kernel.cluster is None:
+        cooperative = kernel.cooperative
+        call = (
+            f"cuLaunchCooperativeKernel(function, {passed}, values)"
+            if cooperative
+            else (f"cuLaunchKernel(function, {passed}, values, NULL)")
+        )
+        return "\n".join([*head, f"    return {call};", "}", "#endif", ""])
+    x, y, z = kernel.cluster
+    count = 2 if kernel.cooperative else 1
+    body = [
+        "    CUlaunchConfig config = {0};",
+        f"    CUlaunchAttribute attributes[{count}] = {{0}};",
+        "    attributes[0].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;",
+        f"    attributes[0].value.clusterDim.x = {x};",
+        f"    attributes[0].value.clusterDim.y = {y};",
+        f"    attributes[0].value.clusterDim.z = {z};",
+    ]
+    if kernel.cooperative:
+        body += [
+            "    attributes[1].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;",
+            "    attributes[1].value.cooperative = 1;",
+        ]
+    body += [
+        "    config.gridDimX = grid_x; config.gridDimY = grid_y; config.gridDimZ = grid_z;",
+        "    config.blockDimX = block_x; config.blockDimY = block_y; config.blockDimZ = block_z;",
+        "    config.sharedMemBytes = shared_bytes; config.hStream = stream;",
+        f"    config.attrs = attributes; config.numAttrs = {count};",
+        "    return cuLaunchKernelEx(&config, function, values, NULL);",
+    ]
+    return "\n".join([*head, *body, "}", "#endif", ""])

@@ -1,0 +1,146 @@
+"""The Python loader of a build: a module that needs cuda-python and NumPy alone, with a typed launcher a kernel."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kdsl.ahead.built import BuiltKernel, is_array, place_of
+from kdsl.lang.struct_type import StructType
+from kdsl.lang.types import ML_DTYPES, ArrayType, PointerType, ScalarType, Type, VectorType
+from kdsl.runtime import standalone
+from kdsl.runtime.calls import Slot
+from kdsl.runtime.formats import FORMATS
+from kdsl.version import __version__
+
+OWN_NAMES = frozenset(vars(standalone)) | {
+    "module",
+    "empty",
+    "to_device",
+    "synchronize",
+    "variable",
+    "Path",
+    "Protocol",
+}
+"""What a loader's own code is called."""
+
+
+def loader(file: str, image: str, kernels: Sequence[BuiltKernel]) -> str:
+    """The loader's text; ``image`` is the name of the fatbin, which lies beside it."""
+    names = ", ".join(kernel.name for kernel in kernels)
+    source = inspect.getsource(standalone)
+    _, _, body = source.partition("from __future__ import annotations\n")
+    head = [
+        f'"""The kernels of {file}: {names}. Built by kdsl {__version__}: do not edit.',
+        "",
+        "A kernel is launched as kernel[grid, block](...), with NumPy arrays, which are copied, or with arrays in",
+        "device memory: those of `to_device` and `empty`, and all that have `__cuda_array_interface__`.",
+        '"""',
+        "",
+        "from __future__ import annotations",
+    ]
+    tail = [
+        "",
+        "",
+        "# What was built.",
+        "",
+        "from pathlib import Path  # noqa: E402",
+        "from typing import Protocol  # noqa: E402",
+        "",
+        f"module = Module((Path(__file__).parent / {image!r}).read_bytes())",
+        "empty, to_device, synchronize, variable = module.empty, module.to_device, module.synchronize, module.variable",
+        "",
+    ]
+    return "\n".join(head) + "\n" + body.rstrip() + "\n" + "\n".join(tail) + "\n".join(map(_kernel, kernels))
+
+
+def _kernel(kernel: BuiltKernel) -> str:
+    call = f"{kernel.name.title().replace('_', '')}Launch"
+    takes = "".join(
+        f", {name}: {_python(type)}" for name, type in zip(kernel.call.names, kernel.call.types, strict=True)
+    )
+    doc = f"{kernel.signature}\n\n{kernel.doc}" if kernel.doc else kernel.signature
+    parameters = [_parameter(kernel, index, slot) for index, slot in enumerate(kernel.call.slots)]
+    names = "".join(f"{name!r}, " for name in kernel.call.names)
+    return "\n".join(
+        [
+            "",
+            f"class {call}(Protocol):",
+            f"    {doc!r}",
+            "",
+            f"    def __call__(self{takes}) -> None: ...",
+            "",
+            "",
+            f"{kernel.name}: Kernel[{call}] = Kernel(",
+            f"    module, {kernel.entry!r}, ({names}),",
+            *(["    ["] + [f"        {parameter}," for parameter in parameters] + ["    ],"]),
+            f"    most_threads={kernel.most_threads}, multiple={kernel.multiple}, cluster={kernel.cluster}, "
+            f"cooperative={kernel.cooperative},",
+            ")",
+            "",
+        ]
+    )
+
+
+def _python(type: Type) -> str:
+    """What a launch takes, to a type checker."""
+    if isinstance(type, ScalarType):
+        return "bool" if type.name == "bool" else "float" if type.is_float else "int"
+    if is_array(type):
+        return "DeviceArray | np.ndarray[Any, Any] | Any"
+    return "Any"
+
+
+def _parameter(kernel: BuiltKernel, index: int, slot: Slot) -> str:
+    """The text of a `standalone.Parameter`."""
+    place, type = place_of(kernel.call, slot), slot.type
+    match type:
+        case ScalarType(name):
+            return f"Scalar({slot.name!r}, {'e2' if name == 'bf16' else FORMATS[name]!r}, {place})"
+        case VectorType():
+            return f"Record({slot.name!r}, {_dtype(type.element)}, {type.lanes}, {place})"
+        case StructType():
+            return f"Record({slot.name!r}, {_dtype(type)}, 1, {place})"
+        case PointerType() | ArrayType():
+            return _array(kernel, index, slot, type, place)
+    raise TypeError(f"{kernel.name}: no loader passes a {type}, which is what `{slot.name}` takes")
+
+
+def _array(kernel: BuiltKernel, index: int, slot: Slot, type: PointerType | ArrayType, place: tuple[int, ...]) -> str:
+    match type.element:
+        case VectorType(element, lanes):
+            dtype, align = _dtype(element), type.element.align
+        case PointerType() | ScalarType() | StructType() as element:
+            dtype, align, lanes = _dtype(element), element.align, 1
+        case _:
+            raise TypeError(f"{kernel.name}: no loader passes a {type}, which is what `{slot.name}` takes")
+    text = f"Array({slot.name!r}, {dtype}, {kernel.writes(index)}, {place}, {align}, {lanes}"
+    if isinstance(type, ArrayType):
+        wide = type.index is not None and type.index.bits == 64
+        text += f", {type.ndim}, {type.strided}, {'q' if wide else 'i'!r}"
+    return f"{text})"
+
+
+def _dtype(type: Any) -> str:
+    """The text of a NumPy dtype, or of the name and size of one that NumPy lacks."""
+    if isinstance(type, ScalarType) and type.name in ML_DTYPES:
+        return f"({ML_DTYPES[type.name]!r}, {type.size})"
+    return f"np.dtype({_spelled(type.numpy)})"
+
+
+def _spelled(dtype: np.dtype[Any]) -> str:
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        return f"({_spelled(base)}, {shape})"
+    if dtype.names is None:
+        return repr(dtype.str)
+    assert dtype.fields is not None
+    formats = ", ".join(_spelled(dtype.fields[name][0]) for name in dtype.names)
+    offsets = [dtype.fields[name][1] for name in dtype.names]
+    return (
+        f"{{'names': {list(dtype.names)}, 'formats': [{formats}], 'offsets': {offsets}, 'itemsize': {dtype.itemsize}, "
+        f"'aligned': {dtype.isalignedstruct}}}"
+    )

@@ -1,0 +1,58 @@
+"""`kdsl build` and `kdsl stubs`: what is made ahead of a program's start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kdsl.cli.loading import SIGNATURE, Failure, fits, load_kernels, parsed_target, said_by_signature, signatures_of
+from kdsl.codegen.sass import AssemblyError
+from kdsl.compiler import Kernel
+from kdsl.source import CompileError
+
+
+@click.command()
+@SIGNATURE
+@click.argument("where", metavar="FILE[::KERNEL]")
+@click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="FOLDER")
+@click.option("--arch", default="sm_90", show_default=True, metavar="sm_NN,...", help="Architectures, with commas.")
+@click.option("--name", help="What the files are called; FILE's name with _kernels if left out.")
+def build(where: str, output: Path, arch: str, name: str | None, signature: tuple[str, ...]) -> None:
+    """Compile the kernels of FILE ahead of time, for programs without kdsl.
+
+    Writes PTX and a cubin for each architecture, one fatbin of them all, a typed Python loader (NAME.py) that needs
+    cuda-python and NumPy alone, and a C header (NAME.h).
+    """
+    from kdsl.ahead.build import build as build_kernels  # start-up cost: the other commands write no loaders
+    from kdsl.ahead.build import default_name
+
+    targets = [parsed_target(one.strip()) for one in arch.split(",") if one.strip()]
+    kernels, names = load_kernels(where)
+    said = signatures_of(kernels, signature, names)
+    _complete(kernels, said)
+    file = Path(where.partition("::")[0])
+    chosen = name or default_name(file)
+    if (output / f"{chosen}.py").resolve() == file.resolve():
+        raise Failure(f"error: {output / chosen}.py is the file of the kernels itself; choose another --name or -o")
+    try:
+        built = build_kernels(
+            list(kernels.values()), output, targets=targets, name=chosen, source=file.name,
+            signatures={kernel.name: said[name] for name, kernel in kernels.items()},
+        )  # fmt: skip
+    except CompileError as error:
+        raise Failure(str(error)) from None
+    except (OSError, AssemblyError, ValueError, TypeError) as error:
+        raise Failure(f"error: {error}") from None
+    for path in built.files:
+        click.echo(f"{path} ({path.stat().st_size} bytes)")
+
+
+def _complete(kernels: dict[str, Kernel[Any]], said: dict[str, dict[str, Any]]) -> None:
+    """Failure if the types of a kernel are not known."""
+    for name, kernel in kernels.items():
+        fits(kernel, said[name])
+        lacking = kernel.open_names(said[name])
+        if lacking:
+            raise Failure(f"{name}: {said_by_signature(lacking)}; or build one kernel alone: FILE::KERNEL")
