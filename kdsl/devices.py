@@ -7,7 +7,7 @@ import threading
 
 from kdsl.backend import Backend
 from kdsl.timeline import Timeline
-from kdsl.tracing import TracedBackend
+from kdsl.tracing import trace
 
 
 class DeviceChoiceError(Exception):
@@ -98,4 +98,6 @@ def _emulator(step_limit: int | None, timeline: Timeline | None) -> Backend:
     from kdsl.emulator import Emulator  # start-up cost
 
     emulator: Backend = Emulator() if step_limit is None else Emulator(step_limit=step_limit)
-    return TracedBackend(emulator, timeline) if timeline else emulator
+    if timeline:
+        trace(emulator, timeline)
+    return emulator

@@ -1,80 +1,39 @@
-"""A device that records what it is asked to do: what ``--trace`` puts around the emulator."""
+"""A device that records what it is asked to do: what ``--trace`` makes of the emulator."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from kdsl.backend import Backend, DeviceError, Launch
+from kdsl.backend import Backend
 from kdsl.timeline import Timeline
 
+DETAILS: dict[str, Callable[..., str]] = {
+    "alloc": lambda size, *_: f"{size} bytes",
+    "free": lambda address, *_: "",
+    "write": lambda address, source, *_: f"{source.nbytes} bytes",
+    "read": lambda address, destination, *_: f"{destination.nbytes} bytes",
+    "copy": lambda destination, source, size, *_: f"{size} bytes",
+    "fill": lambda address, value, size, *_: f"{size} bytes",
+    "load": lambda image, *_: f"{len(image)} bytes",
+    "function": lambda module, name, *_: name,
+    "variable": lambda module, name, *_: name,
+    "launch": lambda function, launch, *_: f"{launch.grid} blocks of {launch.block} threads",
+    "synchronize": lambda *_: "",
+}
+"""By the name of a call, what the timeline says of its arguments."""
 
-class TracedBackend:
-    """Passes every call on to ``backend`` and records its name and time. A GPU's driver records its own calls, in
-    more detail.
-    """
 
-    def __init__(self, backend: Backend, timeline: Timeline) -> None:
-        self._backend = backend
-        self._timeline = timeline
-        self.name = backend.name
-        self.description = backend.description
-        self.target = backend.target
-        self.limits = backend.limits
+def trace(backend: Backend, timeline: Timeline) -> None:
+    """Record name and time of the backend's calls from now on. A GPU's driver records its own, in more detail."""
+    # Why not an object around the backend? It would have none of the abilities that only some backends have.
+    for name, detail in DETAILS.items():
+        setattr(backend, name, _timed(timeline, name, getattr(backend, name), detail))
 
-    @property
-    def state(self) -> str:
-        return self._backend.state
 
-    @property
-    def fault(self) -> DeviceError | None:
-        return self._backend.fault
+def _timed(timeline: Timeline, name: str, call: Callable[..., Any], detail: Callable[..., str]) -> Callable[..., Any]:
+    def timed(*arguments: Any) -> Any:
+        with timeline.step(name, detail(*arguments)):
+            return call(*arguments)
 
-    def start(self) -> None:
-        self._backend.start()
-
-    def alloc(self, size: int) -> int:
-        with self._timeline.step("alloc", f"{size} bytes"):
-            return self._backend.alloc(size)
-
-    def free(self, address: int) -> None:
-        with self._timeline.step("free"):
-            self._backend.free(address)
-
-    def write(self, address: int, source: memoryview) -> None:
-        with self._timeline.step("write", f"{source.nbytes} bytes"):
-            self._backend.write(address, source)
-
-    def read(self, address: int, destination: memoryview) -> None:
-        with self._timeline.step("read", f"{destination.nbytes} bytes"):
-            self._backend.read(address, destination)
-
-    def copy(self, destination: int, source: int, size: int) -> None:
-        with self._timeline.step("copy", f"{size} bytes"):
-            self._backend.copy(destination, source, size)
-
-    def fill(self, address: int, value: int, size: int) -> None:
-        with self._timeline.step("fill", f"{size} bytes"):
-            self._backend.fill(address, value, size)
-
-    def load(self, image: bytes) -> Any:
-        with self._timeline.step("load", f"{len(image)} bytes"):
-            return self._backend.load(image)
-
-    def function(self, module: Any, name: str) -> Any:
-        with self._timeline.step("function", name):
-            return self._backend.function(module, name)
-
-    def variable(self, module: Any, name: str) -> tuple[int, int]:
-        with self._timeline.step("variable", name):
-            return self._backend.variable(module, name)
-
-    def variables(self, module: Any) -> tuple[str, ...]:
-        return self._backend.variables(module)
-
-    def launch(self, function: Any, launch: Launch, parameters: bytearray | bytes) -> None:
-        with self._timeline.step("launch", f"{launch.grid} blocks of {launch.block} threads"):
-            self._backend.launch(function, launch, parameters)
-
-    def synchronize(self) -> None:
-        with self._timeline.step("synchronize"):
-            self._backend.synchronize()
+    return timed
