@@ -59,7 +59,17 @@ if TYPE_CHECKING:
     from kdsl.compiler import Kernel, kernel
     from kdsl.compiler import compile as compile
     from kdsl.current import current_device, set_device
-    from kdsl.host import Event, Stream, empty, synchronize, to_device, zeros
+    from kdsl.host import (
+        Event,
+        Stream,
+        current_stream,
+        empty,
+        legacy_stream,
+        per_thread_stream,
+        synchronize,
+        to_device,
+        zeros,
+    )
     from kdsl.lang import atomic
     from kdsl.lang import math as math
     from kdsl.lang.alignment import assume_aligned, copy_block, is_aligned
@@ -261,7 +271,7 @@ _MODULES = {
     "kdsl.current": "current_device set_device",
     "kdsl.module": "KernelModule LoadedModule cuda_module load_module",
     "kdsl.variables": "constant device",
-    "kdsl.host": "Event Stream empty synchronize to_device zeros",
+    "kdsl.host": "Event Stream current_stream empty legacy_stream per_thread_stream synchronize to_device zeros",
     "kdsl.runtime.config": "LaunchConfig",
     "kdsl.runtime.memory": "DeviceArray",
     "kdsl.runtime.prepared": "PreparedLaunch",
@@ -356,6 +366,7 @@ __all__ = [
     "createpolicy_fractional",
     "cuda_module",
     "current_device",
+    "current_stream",
     "device",
     "dp2a_hi",
     "dp2a_lo",
@@ -415,6 +426,7 @@ __all__ = [
     "lanemask_gt",
     "lanemask_le",
     "lanemask_lt",
+    "legacy_stream",
     "load",
     "load_module",
     "local",
@@ -428,6 +440,7 @@ __all__ = [
     "mul_wide",
     "mul_wide64",
     "nanosleep",
+    "per_thread_stream",
     "popc",
     "prefetch",
     "reduce_add_sync",

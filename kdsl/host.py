@@ -7,8 +7,9 @@ from typing import Any
 from kdsl.backend import Backend
 from kdsl.current import current_device
 from kdsl.lang.types import F32
-from kdsl.runtime import memory, stream
+from kdsl.runtime import event, memory, stream
 from kdsl.runtime.memory import DeviceArray
+from kdsl.runtime.stream_backend import StreamBackend
 
 
 def to_device(array: Any) -> DeviceArray:
@@ -31,21 +32,46 @@ def synchronize() -> None:
     current_device().synchronize()
 
 
-class Event(stream.Event):
+class Event(event.Event):
     """A point in a stream of the current device (or of ``backend``), for waiting and for timing."""
 
-    def __init__(self, timing: bool = True, *, backend: Backend | None = None) -> None:
-        super().__init__(backend or current_device(), timing)
+    def __init__(self, timing: bool = True, *, blocking_sync: bool = False, backend: Backend | None = None) -> None:
+        super().__init__(backend or current_device(), timing, blocking_sync)
 
 
-class Stream(stream.Stream):
+class _Recording(stream.Stream):
+    """What records events of the class above."""
+
+    def record(self, event: event.Event | None = None) -> event.Event:
+        return super().record(Event(backend=self.backend) if event is None else event)
+
+
+class Stream(_Recording):
     """A queue of work on the current device: what is launched in one stream runs in order."""
 
-    def __init__(self, priority: int = 0) -> None:
-        super().__init__(current_device(), priority)
+    def __init__(self, priority: int = 0, *, blocking: bool = True) -> None:
+        super().__init__(current_device(), priority, blocking)
 
-    def record(self) -> Event:
-        """A new timing event at this point of the stream."""
-        event = Event(backend=self.backend)
-        event.record(self)
-        return event
+    @classmethod
+    def from_handle(cls, foreign: Any) -> Stream:
+        """The stream that another library's stream object, or a raw handle, is, as a stream of kdsl; ``foreign`` is
+        kept alive, and still owns it.
+        """
+        return cls.of(foreign, current_device())
+
+
+def current_stream() -> stream.Stream:
+    """The stream of the current device in which launches without one go: that of the innermost ``with stream:`` of
+    this thread or asyncio task, otherwise the default stream.
+    """
+    backend = current_device()
+    current = backend.stream_state.current if isinstance(backend, StreamBackend) else None
+    return legacy_stream if current is None else current
+
+
+class NamedStream(_Recording, stream.NamedStream):
+    """A default stream of the current device, whichever that is."""
+
+
+legacy_stream = NamedStream(1, current_device)
+per_thread_stream = NamedStream(2, current_device)

@@ -52,7 +52,7 @@ def test_what_an_event_cannot_time(device: str) -> None:
     with pytest.raises(TypeError, match="an Event is needed"):
         kdsl.Stream().record().elapsed_ms(kdsl.Stream())  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="an Event is needed"):
-        kdsl.Stream().wait(kdsl.Stream())  # type: ignore[arg-type]
+        kdsl.Stream().wait(None)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="recorded in a kdsl.Stream"):
         kdsl.Event().record(0)  # type: ignore[arg-type]
 

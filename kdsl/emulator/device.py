@@ -13,6 +13,7 @@ from kdsl.emulator.grid import GridLaunch
 from kdsl.emulator.limits import check_launch, check_regions, check_shared, limits_of
 from kdsl.emulator.memory import Allocation, GlobalMemory
 from kdsl.emulator.program import Program, load
+from kdsl.emulator.streams import EmulatedStreams
 from kdsl.records import dataclass
 
 STEP_LIMIT = 1 << 24
@@ -32,7 +33,7 @@ class EmulatedFunction:
         return self.code.name
 
 
-class Emulator:
+class Emulator(EmulatedStreams):
     """Runs PTX text on the host. Launches finish before they return, and raise what went wrong in them.
 
     ``target`` is the architecture that kernels are compiled for; ``stdout`` is where kernels print (None: wherever
@@ -46,6 +47,7 @@ class Emulator:
     """None: a fault ends its own launch only."""
 
     def __init__(self, target: str = "sm_90", step_limit: int = STEP_LIMIT, stdout: TextIO | None = None) -> None:
+        super().__init__()
         self.target = target
         self.step_limit = step_limit
         self.stdout = stdout
@@ -68,21 +70,26 @@ class Emulator:
     # Memory.
 
     def alloc(self, size: int) -> int:
+        self.check_callback()
         return self.memory.allocate(size, "the allocation").address
 
     def free(self, address: int) -> None:
         self.memory.free(address)
 
     def write(self, address: int, source: memoryview) -> None:
+        self.check_callback()
         self.memory.span(address, source.nbytes, "copy to the device")[:] = flat(source)
 
     def read(self, address: int, destination: memoryview) -> None:
+        self.synchronize()
         flat(destination)[:] = self.memory.span(address, destination.nbytes, "copy to the host")
 
     def copy(self, destination: int, source: int, size: int) -> None:
+        self.check_callback()
         self.memory.span(destination, size, "copy")[:] = self.memory.span(source, size, "copy")
 
     def fill(self, address: int, value: int, size: int) -> None:
+        self.check_callback()
         self.memory.span(address, size, "fill")[:] = value & 0xFF
 
     # Modules.
@@ -112,6 +119,7 @@ class Emulator:
     # Work.
 
     def launch(self, function: EmulatedFunction, launch: Launch, parameters: bytearray | bytes) -> None:
+        self.check_callback()
         check_launch(function.code, launch, self.limits)
         self.launches += 1
         grid = GridLaunch(
@@ -134,6 +142,8 @@ class Emulator:
 
     def synchronize(self) -> None:
         """Nothing is ever in flight here."""
+        self.check_callback()
+        self.stream_state.raise_failures()
 
 
 def flat(view: memoryview) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:

@@ -144,7 +144,7 @@ class CudaDriver(DriverMemory):
             return enqueue
 
         def enqueue_foreign(buffer: ParameterBuffer) -> None:
-            # Streams of other libraries need not be ordered with the default stream, where arrays are filled.
+            # Such a stream is not ordered with the default one, where arrays are filled.
             self.foreign.before(stream)
             enqueue(buffer)
             self.foreign.after(stream)

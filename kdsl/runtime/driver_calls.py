@@ -156,7 +156,12 @@ class Calls:
         self.checks: list[ModuleChecks] = []
         # Read anew at each launch, so that a forked child meets the error and not the parent's driver.
         self.launch_kernel = self.api.cuLaunchKernel
+        self.launch_kernel_ex = self.api.cuLaunchKernelEx
         self._lock = threading.Lock()
+        self._launching = threading.Lock()
+        # What must not call the driver where it is met, and is done by the next call that may.
+        self._postponed: deque[Callable[[], object]] = deque()
+        self.in_callback: Callable[[], bool] = lambda: False
         _mark_children(self)
 
     @property
@@ -174,6 +179,46 @@ class Calls:
         self.latest = None
         for _ in range(min(count, len(self.recent))):
             self.recent.popleft()
+
+    def watch(self, watcher: Callable[[Callable[[int], Any], int], Any] | None) -> None:
+        """Let ``watcher`` make each launch from now on; None: the driver alone. It gets a function of the stream that
+        launches, and the stream that was asked for.
+        """
+        if self.forked:
+            return
+        plain, extended = self.api.cuLaunchKernel, self.api.cuLaunchKernelEx
+        if watcher is None:
+            self.launch_kernel, self.launch_kernel_ex = plain, extended
+            return
+
+        def launch(*arguments: Any) -> Any:
+            def in_stream(stream: int) -> Any:
+                return plain(*arguments[:8], self.api.CUstream(stream), *arguments[9:])
+
+            return watcher(in_stream, int(arguments[8]))
+
+        def launch_ex(config: Any, *arguments: Any) -> Any:
+            asked = int(config.hStream)
+
+            def in_stream(stream: int) -> Any:
+                # One configuration serves all threads.
+                with self._launching:
+                    config.hStream = self.api.CUstream(stream)
+                    try:
+                        return extended(config, *arguments)
+                    finally:
+                        config.hStream = self.api.CUstream(asked)
+
+            return watcher(in_stream, asked)
+
+        self.launch_kernel, self.launch_kernel_ex = launch, launch_ex
+
+    def when_allowed(self, call: Callable[[], object]) -> None:
+        """Call it now, or where the driver must not be called, before the next call that may be made."""
+        if self.in_callback():
+            self._postponed.append(call)
+        else:
+            call()
 
     def start_beside(self) -> None:
         """Make the primary context in a thread of its own, while this one compiles; returns at once."""
@@ -197,6 +242,10 @@ class Calls:
         """Make the device's context this thread's; raise if the process cannot use it any more."""
         if self.forked:
             raise forked_error()
+        if self.in_callback():
+            raise DeviceError(
+                "a callback of a stream must not use the device, which CUDA forbids; wake a thread that does"
+            )
         if self._untold:
             failure, self._untold = self._untold, None
             raise failure
@@ -206,6 +255,8 @@ class Calls:
             self.start()
         if int(self.api.cuCtxGetCurrent()[1]) != int(self.context):
             self.bare("cuCtxSetCurrent", self.context)
+        while self._postponed:
+            self._postponed.popleft()()
 
     def call(self, name: str, *args: Any) -> Any:
         """The values of a call in the device's context (None, one, or a tuple); its error raised."""
@@ -279,7 +330,7 @@ def _mark_children(calls: Calls) -> None:
         found = reference()
         if found is not None:
             found.forked = True
-            found.launch_kernel = _refuse_in_child
+            found.launch_kernel = found.launch_kernel_ex = _refuse_in_child
 
     if hasattr(os, "register_at_fork"):  # absent on Windows, which does not fork
         os.register_at_fork(after_in_child=in_child)

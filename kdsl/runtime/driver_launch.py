@@ -107,7 +107,7 @@ def _prepare_extended(calls: Calls, function: CudaFunction, launch: Launch) -> E
 
     def enqueue(buffer: ParameterBuffer) -> None:
         calls.enter()
-        code, _ = calls.attempt("cuLaunchKernelEx", config, function.handle, 0, buffer.extra)
+        code = int(calls.launch_kernel_ex(config, function.handle, 0, buffer.extra)[0])
         if code:
             raise refused(calls, function, launch, code)
         calls.note((function.name, launch))

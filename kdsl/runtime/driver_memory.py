@@ -7,7 +7,6 @@ from typing import Any
 from kdsl.runtime import driver_errors
 from kdsl.runtime.driver_calls import Calls
 from kdsl.runtime.driver_streams import DriverStreams
-from kdsl.runtime.foreign_streams import ForeignStreams
 
 
 class DriverMemory(DriverStreams):
@@ -19,7 +18,6 @@ class DriverMemory(DriverStreams):
         super().__init__(calls)
         self.description: str = bytes(calls.bare("cuDeviceGetName", 128, calls.device)).split(b"\0")[0].decode()
         self._pool: Any = None
-        self.foreign = ForeignStreams(calls, self)
 
     def _attribute(self, name: str) -> int:
         attribute = getattr(self._calls.api.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
@@ -74,6 +72,10 @@ class DriverMemory(DriverStreams):
         # A finaliser may run in a child of a fork, or after a fault: nothing can be given back there.
         if calls.forked or calls.dead:
             return
+        calls.when_allowed(lambda: self._free(address))
+
+    def _free(self, address: int) -> None:
+        calls = self._calls
         calls.enter()
         # Not before the end of what streams of other libraries, unordered with the default stream, may do with it.
         code = self.foreign.try_join()
@@ -116,3 +118,4 @@ class DriverMemory(DriverStreams):
         self._calls.call("cuCtxSynchronize")
         self.foreign.rest()
         self._calls.seen_well(launched)
+        self.stream_state.raise_failures()

@@ -1,15 +1,30 @@
-"""Streams and events of the CUDA driver: `kdsl.runtime.stream.StreamBackend`, as a part of the driver."""
+"""Streams and events of the CUDA driver: `kdsl.runtime.stream_backend.StreamBackend`, as a part of the driver."""
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import itertools
+import time
+from collections.abc import Callable
 from typing import Any
 
+from kdsl.backend import DeviceError
 from kdsl.runtime import driver_errors
 from kdsl.runtime.driver_calls import Calls
+from kdsl.runtime.foreign_streams import ForeignStreams
+from kdsl.stream_state import StreamState
 
-# The default stream, its other name, and the one per thread: all ordered with the default stream, as our own streams
-# are.
+# The default stream, its other name, and the one per thread: all ordered with the default stream, as our own blocking
+# streams are.
 DEFAULT_STREAMS = frozenset({0, 1, 2})
+NON_BLOCKING = 1
+"""CU_STREAM_NON_BLOCKING."""
+DISABLE_TIMING, BLOCKING_SYNC = 2, 1
+"""CU_EVENT_DISABLE_TIMING, CU_EVENT_BLOCKING_SYNC."""
+POLL_SECONDS = 0.0005
+RELEASING_BINDINGS = (12, 9, 1)
+"""The first cuda-bindings whose calls release the GIL (its release notes)."""
 
 
 class DriverStreams:
@@ -18,50 +33,114 @@ class DriverStreams:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._own_streams: set[int] = set()
+        self.stream_state = StreamState(self._watch_launches)
+        calls.in_callback = lambda: self.stream_state.in_callback
+        self._callbacks: dict[int, tuple[int, Callable[[], object]]] = {}
+        self._tickets = itertools.count(1)
+        # One C function for all callbacks; it lives as long as the driver may call it.
+        self._trampoline = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._call_back)
+        # What streams that are not ordered with the default stream have to do with it.
+        self.foreign = ForeignStreams(calls, self)
 
     def is_ordered(self, stream: int) -> bool:
         """Whether a stream waits for the default stream, where arrays are filled, and that for it."""
         return stream in DEFAULT_STREAMS or stream in self._own_streams
 
-    def create_stream(self, priority: int) -> int:
-        # 0, CU_STREAM_DEFAULT: ordered with the default stream.
-        stream = int(self._calls.call("cuStreamCreateWithPriority", 0, priority))
-        self._own_streams.add(stream)
+    def _stream(self, stream: int) -> Any:
+        return self._calls.api.CUstream(stream)
+
+    # Launches without a stream, in the current one.
+
+    def _watch_launches(self) -> None:
+        """Look at each launch while some thread has a current stream; otherwise launches cost nothing of this."""
+        self._calls.watch(self._launch_watched if self.stream_state.uses else None)
+
+    def _launch_watched(self, launch: Callable[[int], Any], stream: int) -> Any:
+        """A launch in the current stream, where none was named."""
+        current = self.stream_state.current
+        if stream or current is None:
+            return launch(stream)
+        if self.is_ordered(current.handle):
+            return launch(current.handle)
+        self.foreign.before(current.handle)
+        result = launch(current.handle)
+        self.foreign.after(current.handle)
+        return result
+
+    # Streams.
+
+    def stream_priorities(self) -> tuple[int, int]:
+        least, greatest = self._calls.call("cuCtxGetStreamPriorityRange")
+        return int(least), int(greatest)
+
+    def create_stream(self, priority: int, blocking: bool) -> int:
+        flags = 0 if blocking else NON_BLOCKING
+        stream = int(self._calls.call("cuStreamCreateWithPriority", flags, priority))
+        if blocking:
+            self._own_streams.add(stream)
         return stream
 
     def destroy_stream(self, stream: int) -> None:
         self._own_streams.discard(stream)
-        self._release("cuStreamDestroy", self._calls.api.CUstream(stream))
+        self._release("cuStreamDestroy", self._stream(stream))
 
     def synchronize_stream(self, stream: int) -> None:
-        self._calls.call("cuStreamSynchronize", self._calls.api.CUstream(stream))
+        self._wait("cuStreamSynchronize", "cuStreamQuery", self._stream(stream))
+        self.stream_state.raise_failures(stream)
 
     def stream_done(self, stream: int) -> bool:
-        return self._done("cuStreamQuery", self._calls.api.CUstream(stream))
+        return self._done("cuStreamQuery", self._stream(stream))
+
+    def stream_facts(self, stream: int) -> tuple[int, bool]:
+        handle = self._stream(stream)
+        flags = int(self._calls.call("cuStreamGetFlags", handle))
+        return int(self._calls.bare("cuStreamGetPriority", handle)), not flags & NON_BLOCKING
 
     def order(self, first: int, then: int) -> None:
         event = self.create_event(timing=False)
-        self.record_event(event, first)
-        self.wait_event(event, then)
-        self.destroy_event(event)
+        try:
+            self.record_event(event, first)
+            self.wait_event(event, then)
+        finally:
+            self.destroy_event(event)
 
-    def create_event(self, timing: bool) -> int:
-        # 2, CU_EVENT_DISABLE_TIMING: cheaper to wait for.
-        return int(self._calls.call("cuEventCreate", 0 if timing else 2))
+    # Callbacks.
+
+    def call_host(self, stream: int, function: Callable[[], object]) -> None:
+        if not releases_gil():
+            raise DeviceError("callbacks need cuda-python 12.9.1 or later, whose calls let other threads run")
+        ticket = next(self._tickets)
+        self._callbacks[ticket] = (stream, function)
+        api = self._calls.api
+        address = ctypes.cast(self._trampoline, ctypes.c_void_p).value
+        try:
+            self._calls.call("cuLaunchHostFunc", self._stream(stream), api.CUhostFn(address), ticket)
+        except BaseException:
+            del self._callbacks[ticket]
+            raise
+
+    def _call_back(self, ticket: int) -> None:
+        """Called by a thread of the driver."""
+        stream, function = self._callbacks.pop(ticket)
+        self.stream_state.call(stream, function)
+
+    # Events.
+
+    def create_event(self, timing: bool, blocking_sync: bool = False) -> int:
+        flags = (0 if timing else DISABLE_TIMING) | (BLOCKING_SYNC if blocking_sync else 0)
+        return int(self._calls.call("cuEventCreate", flags))
 
     def destroy_event(self, event: int) -> None:
         self._release("cuEventDestroy", self._calls.api.CUevent(event))
 
     def record_event(self, event: int, stream: int) -> None:
-        api = self._calls.api
-        self._calls.call("cuEventRecord", api.CUevent(event), api.CUstream(stream))
+        self._calls.call("cuEventRecord", self._calls.api.CUevent(event), self._stream(stream))
 
     def wait_event(self, event: int, stream: int) -> None:
-        api = self._calls.api
-        self._calls.call("cuStreamWaitEvent", api.CUstream(stream), api.CUevent(event), 0)
+        self._calls.call("cuStreamWaitEvent", self._stream(stream), self._calls.api.CUevent(event), 0)
 
     def synchronize_event(self, event: int) -> None:
-        self._calls.call("cuEventSynchronize", self._calls.api.CUevent(event))
+        self._wait("cuEventSynchronize", "cuEventQuery", self._calls.api.CUevent(event))
 
     def event_done(self, event: int) -> bool:
         return self._done("cuEventQuery", self._calls.api.CUevent(event))
@@ -69,6 +148,14 @@ class DriverStreams:
     def elapsed_ms(self, start: int, end: int) -> float:
         api = self._calls.api
         return float(self._calls.call("cuEventElapsedTime", api.CUevent(start), api.CUevent(end)))
+
+    def _wait(self, synchronize: str, query: str, handle: Any) -> None:
+        if releases_gil():
+            self._calls.call(synchronize, handle)
+            return
+        # Other threads run between the queries: the call itself would hold them.
+        while not self._done(query, handle):
+            time.sleep(POLL_SECONDS)
 
     def _done(self, query: str, handle: Any) -> bool:
         self._calls.enter()
@@ -80,4 +167,13 @@ class DriverStreams:
     def _release(self, name: str, handle: Any) -> None:
         """Destroy a stream or event; not after a fork or a fault, where nothing is left to destroy."""
         if not self._calls.forked and not self._calls.dead:
-            self._calls.call(name, handle)
+            self._calls.when_allowed(lambda: self._calls.call(name, handle))
+
+
+@functools.cache
+def releases_gil() -> bool:
+    """Whether the calls of the installed cuda-bindings let other Python threads run while they wait."""
+    from cuda.bindings import __version__  # start-up cost, as the driver's module is
+
+    numbers = [int(part) for part in __version__.split(".")[:3] if part.isdigit()]
+    return tuple(numbers) >= RELEASING_BINDINGS

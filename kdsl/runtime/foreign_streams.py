@@ -10,7 +10,7 @@ from collections import deque
 from typing import Any
 
 from kdsl.runtime.driver_calls import Calls
-from kdsl.runtime.stream import StreamBackend
+from kdsl.runtime.stream_backend import StreamBackend
 
 MOST_KEPT = 64
 """What is held for work in flight; past it, the oldest work is waited for."""

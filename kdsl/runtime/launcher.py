@@ -30,7 +30,7 @@ from kdsl.runtime.memory import layout_of
 from kdsl.runtime.packer import layout_name, name_prefix, packer_source, struct_name, variable_names
 from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.runtime.scalars import REAL_CLASSES, WIDE_CLASSES, bf16_bits, shown
-from kdsl.runtime.stream import StreamBackend
+from kdsl.runtime.stream_backend import StreamBackend
 from kdsl.runtime.structs import struct_bytes
 from kdsl.runtime.vectors import vector_bytes
 

@@ -21,7 +21,7 @@ from kdsl.runtime.inference import infer_type
 from kdsl.runtime.launcher import Enqueue, Launcher, nothing, packed
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.parameters import ParameterBuffer
-from kdsl.runtime.stream import StreamBackend
+from kdsl.runtime.stream_backend import StreamBackend
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -1,146 +1,151 @@
-"""Streams and events over any Backend. On the emulator work is done when it is enqueued, so its one stream is trivially
-ordered.
-"""
+"""Streams over any device that has them: queues of work. On the emulator work is done when it is enqueued."""
 
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Generator
+from typing import Any, Self
 
 from kdsl.backend import Backend
+from kdsl.runtime.awaiting import wait_for
 from kdsl.runtime.errors import LaunchConfigTypeError, LaunchConfigValueError
+from kdsl.runtime.event import Event
+from kdsl.runtime.stream_backend import StreamBackend
 
-
-@runtime_checkable
-class StreamBackend(Protocol):
-    """What a backend with asynchronous streams adds to `Backend`. Handles are integers; stream 0 is the legacy default
-    stream.
-    """
-
-    def create_stream(self, priority: int) -> int: ...
-    def destroy_stream(self, stream: int) -> None: ...
-    def synchronize_stream(self, stream: int) -> None: ...
-    def stream_done(self, stream: int) -> bool: ...
-    def order(self, first: int, then: int) -> None:
-        """Make later work in ``then`` wait for what is in ``first`` now."""
-        ...
-
-    def create_event(self, timing: bool) -> int: ...
-    def destroy_event(self, event: int) -> None: ...
-    def record_event(self, event: int, stream: int) -> None: ...
-    def wait_event(self, event: int, stream: int) -> None: ...
-    def synchronize_event(self, event: int) -> None: ...
-    def event_done(self, event: int) -> bool: ...
-    def elapsed_ms(self, start: int, end: int) -> float: ...
+NAMED = {1: "legacy_stream", 2: "per_thread_stream"}
 
 
 class Stream:
-    """A queue of work: launches in one stream run in order. Ordered with the default stream, as CUDA's blocking streams
-    are.
+    """A queue of work: launches in one stream run in order.
+
+    ``priority``: smaller numbers are served first; what is outside of the device's range counts as its end.
+    ``blocking``: ordered with the default stream, as CUDA's streams are unless made otherwise. ``with stream:`` makes
+    it the current stream of this thread or asyncio task: launches that name none go there. ``await stream`` waits for
+    the work that is in it. It is destroyed when nothing refers to it any more; work in it still finishes.
     """
 
-    def __init__(self, backend: Backend, priority: int = 0) -> None:
-        self.backend = backend
-        self.handle = 0
-        self._streams = backend if isinstance(backend, StreamBackend) else None
-        if self._streams:
-            self.handle = self._streams.create_stream(priority)
-        elif priority:
-            raise LaunchConfigValueError(f"stream priorities need a GPU; this is the {backend.name}")
+    def __init__(self, backend: Backend, priority: int = 0, blocking: bool = True) -> None:
+        self._adopt(backend, 0, None)
+        if isinstance(priority, bool) or not isinstance(priority, int):
+            raise TypeError(f"a stream's priority is an int, such as -1, got {priority!r}")
+        least, greatest = self._streams.stream_priorities()
+        self.priority = max(min(priority, least), greatest)
+        self.blocking = bool(blocking)
+        self.handle = self._streams.create_stream(self.priority, self.blocking)
+        self._is_ours = True
+
+    def _adopt(self, backend: Backend, handle: int, owner: Any) -> None:
+        """Be the stream of this handle, which ``owner`` keeps alive."""
+        if not isinstance(backend, StreamBackend):
+            raise LaunchConfigValueError(f"the {backend.name} has no streams")
+        self._backend, self._streams, self.handle, self._owner = backend, backend, handle, owner
+        self._is_ours = False
+
+    @classmethod
+    def of(cls, foreign: Any, backend: Backend) -> Self:
+        """The stream that another library's stream object (or a raw handle) is; the object is kept alive."""
+        stream = cls.__new__(cls)
+        handle = stream_handle(foreign, backend)
+        stream._adopt(backend, handle, foreign)
+        stream.priority, stream.blocking = stream._streams.stream_facts(handle)
+        return stream
+
+    @property
+    def backend(self) -> Backend:
+        return self._backend
 
     def synchronize(self) -> None:
-        """Wait for the work in this stream, and raise what went wrong in it."""
-        if self._streams:
-            self._streams.synchronize_stream(self.handle)
-        else:
-            self.backend.synchronize()
+        """Wait for the work in this stream, and raise what went wrong in it or in its callbacks."""
+        self._streams.synchronize_stream(self.handle)
 
     @property
     def done(self) -> bool:
         """Whether all work in it has finished."""
-        return not self._streams or self._streams.stream_done(self.handle)
+        return self._streams.stream_done(self.handle)
 
-    def record(self) -> Event:
-        """A new timing event at this point of the stream."""
-        event = Event(self.backend)
+    def query(self) -> bool:
+        """The same as ``done``, by CUDA's name."""
+        return self.done
+
+    def record(self, event: Event | None = None) -> Event:
+        """``event``, or a new timing event, at this point of the stream."""
+        found = Event(self.backend) if event is None else event
+        if not isinstance(found, Event):
+            raise TypeError(f"record takes an Event or nothing, got {event!r}")
+        found.record(self)
+        return found
+
+    def wait(self, other: Event | Stream) -> None:
+        """Make later work here wait for an event, or for what is in another stream now."""
+        if isinstance(other, Event):
+            other.check_device(self.backend)
+            self._streams.wait_event(other.handle, self.handle)
+            return
+        if not isinstance(other, Stream) and foreign_handle(other) is None:
+            raise TypeError(f"an Event is needed, which stream.record() gives, or a stream; got {other!r}")
+        self._streams.order(stream_handle(other, self.backend), self.handle)
+
+    def add_callback(self, function: Callable[..., object], *arguments: Any) -> None:
+        """Call ``function(*arguments)`` on the host once the work that is in the stream has finished; what is put there
+        later waits for it.
+
+        It runs in a thread of the driver and must not use the device; what it raises is raised by the next
+        synchronisation. If an earlier kernel fails it is not called.
+        """
+        if not callable(function):
+            raise TypeError(f"a callback is a function, got {function!r}")
+        self._streams.call_host(self.handle, lambda: function(*arguments))
+
+    def __enter__(self) -> Self:
+        self._streams.stream_state.enter(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._streams.stream_state.leave(self)
+
+    def __await__(self) -> Generator[Any, None, None]:
+        """Wait for the work that is in the stream now, while other tasks of the event loop run."""
+        event = Event(self.backend, timing=False, blocking_sync=True)
         event.record(self)
-        return event
-
-    def wait(self, event: Event) -> None:
-        """Make later work here wait for ``event``."""
-        _check_event(event)
-        if self._streams:
-            self._streams.wait_event(event.handle, self.handle)
+        yield from wait_for(event)
+        self._streams.stream_state.raise_failures(self.handle)
 
     def __cuda_stream__(self) -> tuple[int, int]:
         """(version, handle), which other CUDA libraries read."""
-        if not self._streams:
+        if self.backend.name != "cuda":
             raise AttributeError(f"this stream is on the {self.backend.name}, which no CUDA library can use")
         return (0, self.handle)
 
     def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
-        if getattr(self, "handle", 0) and self._streams and not is_exiting():
+        if getattr(self, "_is_ours", False) and not is_exiting():
             self._streams.destroy_stream(self.handle)
 
     def __repr__(self) -> str:
         return f"Stream(0x{self.handle:x} on {self.backend.name})"
 
 
-class Event:
-    """A point in a stream, for waiting and for timing."""
+class NamedStream(Stream):
+    """The legacy default stream (1) or the per-thread one (2) of whichever device is current."""
 
-    def __init__(self, backend: Backend, timing: bool = True) -> None:
-        self.backend = backend
-        self.timing = timing
-        self.handle = 0
-        self.recorded = False
-        self._streams = backend if isinstance(backend, StreamBackend) else None
-        self._host_time = 0.0
-        if self._streams:
-            self.handle = self._streams.create_event(timing)
-
-    def record(self, stream: Stream | None = None) -> None:
-        """Move the event to the end of what is in ``stream`` (the default stream if None) now."""
-        if stream is not None and not isinstance(stream, Stream):
-            raise TypeError(f"an event is recorded in a kdsl.Stream, got {stream!r}")
-        self.recorded = True
-        if self._streams:
-            self._streams.record_event(self.handle, stream.handle if stream else 0)
-        else:
-            self._host_time = time.perf_counter()
-
-    def synchronize(self) -> None:
-        """Wait until the work before the event has finished."""
-        if self._streams:
-            self._streams.synchronize_event(self.handle)
+    def __init__(self, handle: int, current: Callable[[], Backend]) -> None:
+        self.handle = handle
+        self._current = current
+        self._is_ours = False
+        self.priority, self.blocking = 0, True
 
     @property
-    def done(self) -> bool:
-        return not self._streams or self._streams.event_done(self.handle)
+    def backend(self) -> Backend:
+        return self._current()
 
-    def elapsed_ms(self, end: Event) -> float:
-        """Milliseconds from this event to ``end``, which is waited for. On the emulator: the host's time."""
-        _check_event(end)
-        for event, role in ((self, "start"), (end, "end")):
-            if not event.recorded:
-                raise ValueError(f"the {role} event was never recorded")
-            if not event.timing:
-                raise ValueError(f"the {role} event was made with timing=False")
-        if self._streams:
-            end.synchronize()
-            return self._streams.elapsed_ms(self.handle, end.handle)
-        return (end._host_time - self._host_time) * 1e3
+    @property
+    def _streams(self) -> StreamBackend:  # type: ignore[override]
+        backend = self._current()
+        if not isinstance(backend, StreamBackend):
+            raise LaunchConfigValueError(f"the {backend.name} has no streams")
+        return backend
 
-    def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
-        if getattr(self, "handle", 0) and self._streams and not is_exiting():
-            self._streams.destroy_event(self.handle)
-
-
-def _check_event(event: Any) -> None:
-    if not isinstance(event, Event):
-        raise TypeError(f"an Event is needed, which stream.record() gives; got {event!r}")
+    def __repr__(self) -> str:
+        return f"kdsl.{NAMED[self.handle]}"
 
 
 def stream_handle(stream: Any, backend: Backend) -> int:
@@ -148,7 +153,7 @@ def stream_handle(stream: Any, backend: Backend) -> int:
     if stream is None or (type(stream) is int and stream == 0):
         return 0
     if isinstance(stream, Stream):
-        if stream.backend is not backend:
+        if not isinstance(stream, NamedStream) and stream.backend is not backend:
             raise LaunchConfigValueError(f"{stream!r} belongs to another device than this launch on {backend.name}")
         return stream.handle
     handle = foreign_handle(stream)
@@ -157,7 +162,7 @@ def stream_handle(stream: Any, backend: Backend) -> int:
             f"stream takes a kdsl.Stream, a stream of another library or None, got {stream!r}; "
             "the fourth value in k[grid, block, stream, shared_bytes] is the dynamic shared memory"
         )
-    if not isinstance(backend, StreamBackend):
+    if backend.name != "cuda" and handle not in NAMED:
         raise LaunchConfigValueError(
             f"{stream!r} is a CUDA stream; the {backend.name} runs kernels only in its own streams"
         )

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from kdsl.backend import DeviceError, DeviceLimits, Launch
+from kdsl.emulator.streams import EmulatedStreams
 from kdsl.runtime.driver import CudaDriver
 
 from .fake_driver import FakeDriver
@@ -17,10 +18,11 @@ from .fake_driver import FakeDriver
 Kernel = Callable[["MemoryBackend", Launch, bytes], None]
 
 
-class MemoryBackend:
+class MemoryBackend(EmulatedStreams):
     """A Backend whose memory is NumPy byte arrays. ``calls`` records what was asked of it, in order."""
 
     def __init__(self, name: str = "emulator") -> None:
+        super().__init__()
         self.name = name
         self.target = "sm_90"
         self.limits = DeviceLimits()

@@ -68,6 +68,8 @@ class FakeDriver:
         self.capturing: set[int] = set()
         self.pointers: dict[int, dict[str, int]] = {}
         self.function_attributes = {"NUM_REGS": 40, "SHARED_SIZE_BYTES": 40, "MAX_THREADS_PER_BLOCK": 1024}
+        self.streams: dict[int, tuple[int, int]] = dict.fromkeys((0, 1, 2), (0, 0))
+        self.events: dict[int, int] = {}
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("cu") or name == "cuuint64_t":
@@ -253,6 +255,7 @@ class FakeDriver:
         assert isinstance(function, self.real.CUfunction)
         *numbers, stream, parameters, extra = args
         assert isinstance(stream, self.real.CUstream) and parameters == 0
+        self.is_stream(stream)
         self.launched.append((*numbers, int(stream)))
         self._run(function, extra)
 
@@ -268,17 +271,55 @@ class FakeDriver:
 
     def _cuCtxSynchronize(self) -> None: ...
 
-    def _cuStreamSynchronize(self, stream: Any) -> None: ...
+    # Streams and events. Work ends at once; streams of other libraries have large handles.
+
+    def is_stream(self, stream: Any) -> int:
+        """The handle of a stream that there is."""
+        handle = int(stream)
+        assert handle in self.streams or handle >= 0x7000000, f"0x{handle:x} is no stream"
+        return handle
+
+    def is_event(self, event: Any) -> int:
+        """The handle of an event that there is."""
+        assert isinstance(event, self.real.CUevent) and int(event) in self.events, f"{event!r} is no event"
+        return int(event)
+
+    def _cuStreamSynchronize(self, stream: Any) -> None:
+        self.is_stream(stream)
+
+    def _cuCtxGetStreamPriorityRange(self) -> Any:
+        return (0, -5)
 
     def _cuStreamCreateWithPriority(self, flags: int, priority: int) -> Any:
+        assert flags in (0, 1) and -5 <= priority <= 0
+        handle = next(self.handles)
+        self.streams[handle] = (flags, priority)
+        return (self.real.CUstream(handle),)
+
+    def _cuStreamGetFlags(self, stream: Any) -> Any:
+        return (self.streams.get(self.is_stream(stream), (0, 0))[0],)
+
+    def _cuStreamGetPriority(self, stream: Any) -> Any:
+        return (self.streams.get(self.is_stream(stream), (0, 0))[1],)
+
+    def _cuStreamDestroy(self, stream: Any) -> None:
+        del self.streams[int(stream)]
+
+    def _cuStreamQuery(self, stream: Any) -> None:
+        self.is_stream(stream)
+
+    def _cuStreamWaitEvent(self, stream: Any, event: Any, flags: int) -> None:
+        self.is_stream(stream)
+        self.is_event(event)
         assert flags == 0
-        return (self.real.CUstream(next(self.handles)),)
 
-    def _cuStreamDestroy(self, stream: Any) -> None: ...
-
-    def _cuStreamQuery(self, stream: Any) -> None: ...
-
-    def _cuStreamWaitEvent(self, stream: Any, event: Any, flags: int) -> None: ...
+    def _cuLaunchHostFunc(self, stream: Any, function: Any, data: int) -> None:
+        self.is_stream(stream)
+        assert isinstance(function, self.real.CUhostFn)
+        call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(int(function))
+        thread = threading.Thread(target=call, args=(data,))
+        thread.start()
+        thread.join()
 
     def _cuStreamIsCapturing(self, stream: Any) -> Any:
         return (self.real.CUstreamCaptureStatus(int(int(stream) in self.capturing)),)
@@ -287,17 +328,26 @@ class FakeDriver:
         return (self.pointers.get(address, {}).get(attribute.name.removeprefix("CU_POINTER_ATTRIBUTE_"), 0),)
 
     def _cuEventCreate(self, flags: int) -> Any:
-        return (self.real.CUevent(next(self.handles)),)
+        assert flags in (0, 1, 2, 3)
+        handle = next(self.handles)
+        self.events[handle] = flags
+        return (self.real.CUevent(handle),)
 
-    def _cuEventDestroy(self, event: Any) -> None: ...
+    def _cuEventDestroy(self, event: Any) -> None:
+        del self.events[self.is_event(event)]
 
-    def _cuEventRecord(self, event: Any, stream: Any) -> None: ...
+    def _cuEventRecord(self, event: Any, stream: Any) -> None:
+        self.is_event(event)
+        self.is_stream(stream)
 
-    def _cuEventQuery(self, event: Any) -> None: ...
+    def _cuEventQuery(self, event: Any) -> None:
+        self.is_event(event)
 
-    def _cuEventSynchronize(self, event: Any) -> None: ...
+    def _cuEventSynchronize(self, event: Any) -> None:
+        self.is_event(event)
 
     def _cuEventElapsedTime(self, start: Any, end: Any) -> Any:
+        assert not (self.events[self.is_event(start)] | self.events[self.is_event(end)]) & 2
         return (1.5,)
 
 

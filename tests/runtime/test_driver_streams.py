@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kdsl.backend import Launch
+from kdsl.backend import DeviceError, Launch
 from kdsl.lang.types import F32, PointerType
+from kdsl.runtime import driver_streams
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.launch import Launcher
@@ -119,3 +120,89 @@ def test_foreign_arrays_go_on_their_stream(gpu: CudaDriver, fake_driver: Any) ->
 def test_arrays_go_to_other_libraries(gpu: CudaDriver) -> None:
     interface = zeros((2, 3), np.int16, backend=gpu).__cuda_array_interface__
     assert interface["typestr"] == "<i2" and interface["stream"] == 1
+
+
+def test_the_drivers_flags_and_priorities(gpu: CudaDriver, fake_driver: Any) -> None:
+    Stream(gpu, -9, blocking=False)
+    assert ("cuStreamCreateWithPriority", 1, -5) in fake_driver.calls
+    Event(gpu, timing=False, blocking_sync=True)
+    assert ("cuEventCreate", 3) in fake_driver.calls
+    foreign = Stream.of(0x7F0000001000, gpu)
+    assert (foreign.priority, foreign.blocking, foreign.handle) == (0, True, 0x7F0000001000)
+    fake_driver.called()
+    del foreign
+    gc.collect()
+    assert fake_driver.called() == []
+
+
+def test_streams_not_ordered_with_the_default_one_are_as_foreign_ones(gpu: CudaDriver, fake_driver: Any) -> None:
+    array = zeros(4, backend=gpu)
+    stream = Stream(gpu, blocking=False)
+    run = Launcher("vadd", (("a", P(F32)),), gpu, function(gpu)).bind(LaunchConfig(1, 32, stream=stream))
+    fake_driver.called()
+    fake_driver.codes["cuEventQuery"] = [600]
+    run(array)
+    ordered = ["cuEventRecord", "cuEventQuery", "cuStreamWaitEvent"]
+    assert fake_driver.called("cuStreamIsCapturing", "cuEventCreate") == [*ordered, "cuLaunchKernel", "cuEventRecord"]
+    del array
+    gc.collect()
+    assert fake_driver.called() == ["cuStreamWaitEvent", "cuMemFreeAsync"]
+
+
+@pytest.mark.parametrize("extended", [False, True])
+def test_launches_without_a_stream_go_to_the_current_one(gpu: CudaDriver, fake_driver: Any, extended: bool) -> None:
+    array = zeros(4, backend=gpu)
+    streams: list[int] = []
+
+    def ran(parameters: bytes) -> None:
+        name, *arguments = fake_driver.calls[-1]
+        streams.append(int(arguments[0].hStream if extended else arguments[8]))
+
+    fake_driver.kernels["vadd"] = ran
+    launcher = Launcher("vadd", (("a", P(F32)),), gpu, function(gpu))
+    run = launcher.bind(LaunchConfig(1, 32, programmatic_dependent_launch=extended))
+    named = launcher.bind(LaunchConfig(1, 32, stream=1, programmatic_dependent_launch=extended))
+    with Stream(gpu, blocking=False) as stream:
+        fake_driver.called()
+        fake_driver.codes["cuEventQuery"] = [600]
+        run(array)
+        launched = "cuLaunchKernelEx" if extended else "cuLaunchKernel"
+        ordered = ["cuEventRecord", "cuEventQuery", "cuStreamWaitEvent"]
+        assert fake_driver.called("cuStreamIsCapturing", "cuEventCreate") == [*ordered, launched, "cuEventRecord"]
+        named(array)
+    run(array)
+    assert streams == [stream.handle, 1, 0]
+
+
+def test_a_callback_that_is_refused_is_forgotten(gpu: CudaDriver, fake_driver: Any) -> None:
+    stream = Stream(gpu)
+    seen: list[int] = []
+    fake_driver.codes["cuLaunchHostFunc"] = [801]
+    with pytest.raises(DeviceError, match="cuLaunchHostFunc failed: CUDA_ERROR_NOT_SUPPORTED"):
+        stream.add_callback(seen.append, 1)
+    stream.add_callback(seen.append, 2)
+    assert seen == [2] and not gpu._callbacks
+
+
+def test_old_bindings_wait_without_the_gil(gpu: CudaDriver, fake_driver: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver_streams, "releases_gil", lambda: False)
+    stream = Stream(gpu)
+    fake_driver.codes["cuStreamQuery"] = [600, 600]
+    fake_driver.called()
+    stream.synchronize()
+    assert fake_driver.called() == ["cuStreamQuery"] * 3
+    with pytest.raises(DeviceError, match="callbacks need cuda-python 12.9.1"):
+        stream.add_callback(print)
+
+
+def test_a_callback_does_not_call_the_driver(gpu: CudaDriver, fake_driver: Any) -> None:
+    stream = Stream(gpu)
+    held = [zeros(4, backend=gpu), Event(gpu), Stream(gpu)]
+    fake_driver.called()
+    stream.add_callback(held.clear)
+    assert not held and fake_driver.called() == ["cuLaunchHostFunc"]
+    stream.add_callback(gpu.synchronize)
+    # What the first one dropped is given back by the next call of another thread.
+    assert sorted(fake_driver.called()) == ["cuEventDestroy", "cuLaunchHostFunc", "cuMemFreeAsync", "cuStreamDestroy"]
+    with pytest.raises(DeviceError, match="must not use the device"):
+        gpu.synchronize()

@@ -1,0 +1,84 @@
+"""Events over any device with streams: points in a stream, for waiting and for timing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+from kdsl.backend import Backend
+from kdsl.runtime.awaiting import wait_for
+from kdsl.runtime.errors import LaunchConfigValueError
+from kdsl.runtime.stream_backend import StreamBackend
+
+if TYPE_CHECKING:
+    from kdsl.runtime.stream import Stream
+
+
+class Event:
+    """A point in a stream. ``timing=False`` makes one that is cheaper to wait for; with ``blocking_sync`` a thread that
+    waits for it sleeps, and does not spin.
+    """
+
+    def __init__(self, backend: Backend, timing: bool = True, blocking_sync: bool = False) -> None:
+        self.handle = 0
+        if not isinstance(backend, StreamBackend):
+            raise LaunchConfigValueError(f"the {backend.name} has no streams and events")
+        self.backend: Backend = backend
+        self._events: StreamBackend = backend
+        self.timing = timing
+        self.blocking_sync = blocking_sync
+        self.recorded = False
+        self.stream = 0
+        """The handle of the stream that it was recorded in last."""
+        self.handle = backend.create_event(timing, blocking_sync)
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Move the event to the end of what is in ``stream`` now (in the current stream if None)."""
+        from kdsl.runtime.stream import Stream, stream_handle  # they need each other
+
+        if stream is not None and not isinstance(stream, Stream):
+            raise TypeError(f"an event is recorded in a kdsl.Stream, got {stream!r}")
+        found = self._events.stream_state.current if stream is None else stream
+        self.stream = stream_handle(found, self.backend)
+        self._events.record_event(self.handle, self.stream)
+        self.recorded = True
+
+    def synchronize(self) -> None:
+        """Wait until the work before the event has finished."""
+        self._events.synchronize_event(self.handle)
+
+    @property
+    def done(self) -> bool:
+        """Whether the work before it has finished; so too if it was never recorded."""
+        return self._events.event_done(self.handle)
+
+    def query(self) -> bool:
+        """The same as ``done``, by CUDA's name."""
+        return self.done
+
+    def elapsed_ms(self, end: Event) -> float:
+        """Milliseconds from this event to ``end``, which is waited for. On the emulator: the host's time."""
+        if not isinstance(end, Event):
+            raise TypeError(f"an Event is needed, which stream.record() gives; got {end!r}")
+        end.check_device(self.backend)
+        for event, role in ((self, "start"), (end, "end")):
+            if not event.recorded:
+                raise ValueError(f"the {role} event was never recorded")
+            if not event.timing:
+                raise ValueError(f"the {role} event was made with timing=False")
+        end.synchronize()
+        return self._events.elapsed_ms(self.handle, end.handle)
+
+    def check_device(self, backend: Backend) -> None:
+        """LaunchConfigError if it belongs to another device."""
+        if self.backend is not backend:
+            raise LaunchConfigValueError(f"the event belongs to the device {self.backend.name}, not to {backend.name}")
+
+    def __await__(self) -> Generator[Any, None, None]:
+        """Wait until the work before the event has finished, while other tasks of the event loop run."""
+        return wait_for(self)
+
+    def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
+        if getattr(self, "handle", 0) and not is_exiting():
+            self._events.destroy_event(self.handle)

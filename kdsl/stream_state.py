@@ -1,0 +1,78 @@
+"""What a device remembers of its streams beside their work: which one is current, and which callbacks failed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+
+class StreamState:
+    """``uses`` counts the ``with stream:`` blocks that are being run, in all threads and tasks; ``changed`` is called
+    when it leaves zero or comes back to it.
+    """
+
+    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
+        # Each thread and each asyncio task has its own: a pair of the stream and what was current before.
+        self._current: ContextVar[tuple[Any, Any] | None] = ContextVar("kdsl stream", default=None)
+        self._lock = threading.Lock()
+        self._changed = changed
+        self._failures: dict[int, list[BaseException]] = {}
+        self._callback_threads: set[int] = set()
+        self.uses = 0
+
+    @property
+    def current(self) -> Any:
+        """The stream that this thread or task works in; None for the default stream."""
+        found = self._current.get()
+        return None if found is None else found[0]
+
+    def enter(self, stream: Any) -> None:
+        """Make ``stream`` current."""
+        self._current.set((stream, self._current.get()))
+        self._count(1)
+
+    def leave(self, stream: Any) -> None:
+        """Make current what was so before `enter`."""
+        found = self._current.get()
+        if found is None or found[0] is not stream:
+            raise RuntimeError(f"{stream!r} is left, and it is not the current stream: `with` blocks must nest")
+        self._current.set(found[1])
+        self._count(-1)
+
+    def _count(self, by: int) -> None:
+        with self._lock:
+            self.uses += by
+            if self.uses == max(by, 0):
+                self._changed()
+
+    # Callbacks.
+
+    @property
+    def in_callback(self) -> bool:
+        """Whether this thread runs a callback, which must not use the device."""
+        return bool(self._callback_threads) and threading.get_ident() in self._callback_threads
+
+    def call(self, stream: int, function: Callable[[], object]) -> None:
+        """Run a callback; what it raises is kept for `raise_failures`."""
+        thread = threading.get_ident()
+        self._callback_threads.add(thread)
+        try:
+            function()
+        except BaseException as error:
+            # Nobody above this could be told: raised by the next synchronisation.
+            self._failures.setdefault(stream, []).append(error)
+        finally:
+            self._callback_threads.discard(thread)
+
+    def raise_failures(self, stream: int | None = None) -> None:
+        """Raise what callbacks of a stream (of all, if None) have raised since this was asked last."""
+        if not self._failures:
+            return
+        streams = list(self._failures) if stream is None else [stream]
+        errors = [error for found in streams for error in self._failures.pop(found, [])]
+        if len(errors) == 1:
+            raise errors[0]
+        if errors:
+            raise BaseExceptionGroup("callbacks of streams failed", errors)
