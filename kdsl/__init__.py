@@ -15,7 +15,7 @@ ptx_lines   from a line of PTX back to the Python line
 emulator    runs PTX text without a GPU
 runtime     the CUDA driver, arrays in device memory, streams, launching
 backend     what a place that runs kernels offers: the driver and the emulator are two
-devices     the devices of this process: a GPU where there is one, else the emulator
+device_choice  the devices of this process: GPUs where there are some, else the emulator
 current     which device is current, and the environment's settings of it
 host        arrays, streams and events on the current device
 variables   arrays that kernels and the host know by name: `device.array`, `constant.empty`
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from kdsl.compilation import Compilation
     from kdsl.compiler import Kernel, kernel
     from kdsl.compiler import compile as compile
-    from kdsl.current import current_device, set_device
+    from kdsl.current import current_device, devices, set_device
     from kdsl.host import (
         Event,
         Stream,
@@ -213,6 +213,7 @@ if TYPE_CHECKING:
     from kdsl.lang.whole_grid import grid_dependency_wait, grid_launch_dependents, grid_sync
     from kdsl.module import KernelModule, LoadedModule, cuda_module, load_module
     from kdsl.runtime.config import LaunchConfig
+    from kdsl.runtime.device import Device
     from kdsl.runtime.errors import ArgumentError, LaunchConfigError
     from kdsl.runtime.memory import DeviceArray
     from kdsl.runtime.prepared import PreparedLaunch
@@ -268,11 +269,12 @@ _MODULES = {
     "kdsl.ahead.build": "build",
     "kdsl.compilation": "Compilation",
     "kdsl.compiler": "Kernel kernel",
-    "kdsl.current": "current_device set_device",
+    "kdsl.current": "current_device devices set_device",
     "kdsl.module": "KernelModule LoadedModule cuda_module load_module",
     "kdsl.variables": "constant device",
     "kdsl.host": "Event Stream current_stream empty legacy_stream per_thread_stream synchronize to_device zeros",
     "kdsl.runtime.config": "LaunchConfig",
+    "kdsl.runtime.device": "Device",
     "kdsl.runtime.memory": "DeviceArray",
     "kdsl.runtime.prepared": "PreparedLaunch",
     "kdsl.runtime.errors": "ArgumentError LaunchConfigError",
@@ -306,6 +308,7 @@ __all__ = [
     "Compilation",
     "CompileError",
     "Constexpr",
+    "Device",
     "DeviceArray",
     "DeviceAssertionError",
     "DeviceError",
@@ -368,6 +371,7 @@ __all__ = [
     "current_device",
     "current_stream",
     "device",
+    "devices",
     "dp2a_hi",
     "dp2a_lo",
     "dp4a",

@@ -113,6 +113,9 @@ class Backend(Protocol):
     name: str
     """``cuda`` or ``emulator``."""
 
+    ordinal: int
+    """Its number among the devices of its kind."""
+
     description: str
     """The device in words, such as a GPU's name."""
 
@@ -186,3 +189,8 @@ class Backend(Protocol):
     def synchronize(self) -> None:
         """Wait for all work, and raise what went wrong in it."""
         ...
+
+
+def device_name(backend: Backend) -> str:
+    """``cuda:1``: what a user calls the device."""
+    return f"{backend.name}:{backend.ordinal}"

@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, cast, overl
 
 from kdsl.backend import Backend, DeviceError
 from kdsl.compilation import Compilation, run_pipeline
-from kdsl.current import current_device, remains, timeline
+from kdsl.current import IsCurrent, current_backend, timeline
 from kdsl.ir.options import Options
 from kdsl.lang.parameter_types import ConstexprType, GenericType
-from kdsl.lang.types import TupleType, Type
+from kdsl.lang.types import ArrayType, PointerType, TupleType, Type
 from kdsl.parameters import by_name, defaults_of, filling, from_signature, types_of, with_defaults
 from kdsl.records import dataclass
 from kdsl.runtime.calls import Call, call_of, guards_of
 from kdsl.runtime.errors import ArgumentError, ExtentError, LaunchConfigError
 from kdsl.runtime.known import KnownLaunch, KnownLaunches
-from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_configured
+from kdsl.runtime.launch import MISSING, Condition, Configurations, LaunchConfig, Launcher, all_hold, not_configured
+from kdsl.runtime.placement import home_of
 from kdsl.runtime.prepared import PreparedLaunch, prepare, split_configuration
 from kdsl.runtime.variables import attach
 from kdsl.signatures import Open, every_signature, open_names
@@ -29,7 +30,7 @@ from kdsl.source import CompileError
 from kdsl.target import Target
 
 if TYPE_CHECKING:
-    from kdsl.frontend import Captured, KernelRequest
+    from kdsl.frontend import KernelRequest
     from kdsl.ir.nodes import Function
 
 P = ParamSpec("P")
@@ -53,19 +54,20 @@ class Specialization:
     """Of all parameters, constants included."""
 
     def is_current(self) -> bool:
-        """Whether it is for the current device, and every captured name is bound to the object it was compiled with."""
+        """Whether every captured name is bound to the object it was compiled with."""
         return self.launcher.holds()
 
 
 class ConfiguredKernel(Generic[P]):
     """A kernel with its launch configuration, ``k[grid, block]``: call it with the kernel's arguments."""
 
-    __slots__ = ("_known", "_run", "config", "kernel")
+    __slots__ = ("_known", "_run", "_runs", "config", "kernel")
 
     def __init__(self, kernel: Kernel[P], config: LaunchConfig) -> None:
         self.kernel = kernel
         self.config = config
         self._run: Callable[..., None] = self._specialize_and_run
+        self._runs: dict[Backend, Callable[..., None]] = {}
         self._known: KnownLaunches | None = None
 
     # Why Any and not P? A launch takes arrays and numbers where the function says Ptr and i32.
@@ -79,18 +81,33 @@ class ConfiguredKernel(Generic[P]):
     def _specialize_and_run(self, *arguments: Any, **keywords: Any) -> None:
         """What a call does at first, and again when the device, a captured name or a type has changed."""
         kernel = self.kernel
-        current_device().start()  # a GPU's context takes as long as the compilation, to which this thread now comes
+        (
+            home_of((*arguments, *keywords.values())) or current_backend()
+        ).start()  # a GPU's context takes as long as the compilation, to which this thread now comes
         if not kernel.is_annotated:
             filling(self._run_open, kernel.defaults)(*arguments, **keywords)
             return
         filling(self._run_filled, kernel.defaults)(*arguments, **keywords)
         launcher = kernel.specialize(arguments, keywords).launcher
-        self._keep(launcher.bind(self.config, otherwise=self._specialize_and_run, wider=self._run_wide))
+        run = launcher.bind(
+            self.config, otherwise=self._specialize_and_run, wider=self._run_wide, other_device=self._has_run_elsewhere
+        )
+        self._runs[launcher.backend] = run
+        self._keep(run)
 
     def _keep(self, run: Callable[..., None]) -> None:
         """Let the next call take a launcher's fast way at once."""
         self._run = filling(run, self.kernel.defaults)
         self.kernel.remember(self.config, self._run)
+
+    def _has_run_elsewhere(self, here: Backend, arguments: tuple[Any, ...]) -> bool:
+        """Launch on the device where the arguments live, if it is another one and launched so before."""
+        home = home_of(arguments) or current_backend()
+        # What is missing is told here.
+        if home is here or any(value is MISSING for value in arguments):
+            return False
+        self._runs.get(home, self._specialize_and_run)(*arguments)
+        return True
 
     def _run_filled(self, *arguments: Any, **keywords: Any) -> None:
         """A launch with all arguments."""
@@ -273,10 +290,10 @@ class Kernel(Generic[P]):
     def specialize(
         self, arguments: Sequence[Any], keywords: Mapping[str, Any], *, wide: bool = False
     ) -> Specialization:
-        """The kernel compiled for these arguments' types and loaded on the current device; ``wide`` is the variant
-        with 64-bit extents.
+        """The kernel compiled for these arguments' types and loaded on the device where they live, or else the current
+        one; ``wide`` is the variant with 64-bit extents.
         """
-        backend = current_device()
+        backend = home_of((*arguments, *keywords.values())) or current_backend()
         given = by_name(self.name, self.parameters, arguments, keywords) if not self.is_annotated else {}
         types = types_of(self.name, self.parameters, given, wide=wide)
         with self._lock:
@@ -285,18 +302,27 @@ class Kernel(Generic[P]):
                 found = self._specializations[backend, types] = self._build(backend, types)
         return found
 
-    def _build(self, backend: Backend, types: tuple[Type, ...]) -> Specialization:
-        from kdsl.frontend import Captured  # start-up cost, as above
+    def _compiled(self, types: tuple[Type, ...], target: Target) -> Compilation:
+        """The kernel compiled for these types; another device of the same architecture may have it already."""
+        for known in self._specializations.values():
+            compilation = known.compilation
+            if known.types == types and compilation.target == target and all_hold(compilation.captured):
+                return compilation
+        return run_pipeline([self.request(types)], target, timeline())
 
-        compilation = run_pipeline([self.request(types)], Target.parse(backend.target), timeline())
+    def _build(self, backend: Backend, types: tuple[Type, ...]) -> Specialization:
+        compilation = self._compiled(types, Target.parse(backend.target))
         (tree,) = compilation.tree.kernels
         module = backend.load(compilation.ptx.encode())
         attach(backend, module, compilation.tree.variables)
-        # What a launch looks at: the current device, and each captured name.
-        conditions = (Captured(*remains(backend)), *compilation.captured)
         typed = [(name, type) for (name, _), type in zip(self.parameters, types, strict=True)]
         cooperative = tree.name in compilation.cooperative
         call = None if self.is_annotated else call_of(typed)
+        conditions: tuple[Condition, ...] = compilation.captured
+        passed = types if call is None else [slot.type for slot in call.slots]
+        # Each array says where it lives. Without one, a launch is for the current device.
+        if not any(isinstance(type, PointerType | ArrayType) for type in passed):
+            conditions = (IsCurrent(backend), *conditions)
         launcher = build_launcher(backend, module, self.name, tree.name, typed, tree, conditions, cooperative, call)
         return Specialization(compilation, backend, launcher, types)
 
@@ -308,7 +334,7 @@ def build_launcher(
     entry: str,
     parameters: Sequence[tuple[str, Type]],
     tree: Function | None = None,
-    conditions: Sequence[Captured] = (),
+    conditions: Sequence[Condition] = (),
     cooperative: bool = False,
     call: Call | None = None,
 ) -> Launcher:
@@ -400,7 +426,7 @@ def compile(
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ValueError(f"two kernels of one module are called {twice!r}; rename one, or compile them apart")
-    parsed = target if isinstance(target, Target) else Target.parse(target or current_device().target)
+    parsed = target if isinstance(target, Target) else Target.parse(target or current_backend().target)
     chosen = None if options is None else _checked_options(options)
     requests = [k.request(from_signature(k.name, k.parameters, k.defaults, signature), chosen) for k in kernels]
     return run_pipeline(requests, parsed, timeline())
@@ -413,7 +439,7 @@ def compile_kernels(
     options: Mapping[str, Any] | None,
 ) -> Compilation:
     """Several kernels in one PTX module, each with the types of all its parameters; otherwise as `compile`."""
-    parsed = target if isinstance(target, Target) else Target.parse(target or current_device().target)
+    parsed = target if isinstance(target, Target) else Target.parse(target or current_backend().target)
     chosen = None if options is None else _checked_options(options)
     requests = [kernel.request(found, chosen) for kernel, found in zip(kernels, types, strict=True)]
     return run_pipeline(requests, parsed, timeline())

@@ -9,16 +9,28 @@ import os
 from typing import Any
 
 from kdsl.backend import Backend
-from kdsl.devices import DeviceChoiceError, Devices, InvalidChoice
+from kdsl.device_choice import DeviceChoiceError, Devices, InvalidChoice
+from kdsl.records import dataclass
+from kdsl.runtime.device import Device, entered_device
 from kdsl.timeline import Timeline
 
 DEVICES = Devices(synchronous=os.environ.get("KDSL_SYNC", "") not in ("", "0"))
 
 
-def current_device() -> Backend:
-    """The device that kernels run on. The first call starts it: what `set_device` or KDSL_DEVICE says, else a GPU,
-    else the emulator. ValueError or RuntimeError, as from `set_device`, if KDSL_DEVICE or KDSL_STEP_LIMIT is wrong.
+def current_device() -> Device:
+    """The device that kernels run on where their arguments do not say another: that of the `with` block around, else
+    what `set_device` or KDSL_DEVICE says, else a GPU, else the emulator. The first call starts it.
+
+    ValueError or RuntimeError, as from `set_device`, if KDSL_DEVICE or KDSL_STEP_LIMIT is wrong.
     """
+    return Device.of(current_backend())
+
+
+def current_backend() -> Backend:
+    """The driver or emulator that is current."""
+    entered = entered_device()
+    if entered is not None:
+        return entered
     if DEVICES.selected is not None:
         return DEVICES.selected
     preference = os.environ.get("KDSL_DEVICE")
@@ -31,14 +43,37 @@ def current_device() -> Backend:
         raise type(error)(f"KDSL_DEVICE={preference}: {error}") from None
 
 
-def set_device(device: str | int) -> None:
-    """Run kernels from now on on ``"cuda"``, ``"cuda:N"`` (or the number N) or ``"emulator"``.
+def set_device(device: str | int | Device) -> None:
+    """Run kernels of this process from now on on ``"cuda"``, ``"cuda:N"`` (or the number N), ``"emulator"``,
+    ``"emulator:N"``, or a Device.
 
     Arrays stay on the device where they were made. ValueError for another name, RuntimeError if there is no such
-    device.
+    device, and inside of a ``with`` block of a Device, which says what is current there.
     """
+    entered = entered_device()
+    if entered is not None:
+        raise RuntimeError(f"set_device() inside of `with {Device.of(entered)!r}:`, which says what is current there")
+    if isinstance(device, Device):
+        device = str(device)
+    DEVICES.select(_name(device), _step_limit())
+
+
+def backend_of(device: str | int | Device) -> Backend:
+    """The driver or emulator of a device."""
+    return device.backend if isinstance(device, Device) else DEVICES.named(_name(device), _step_limit())
+
+
+def devices() -> list[Device]:
+    """The devices of the current one's kind, by number: all GPUs that the driver finds; or the emulators that this
+    process has used so far, which are as many as it names.
+    """
+    return [Device.of(backend) for backend in DEVICES.like(current_backend(), _step_limit())]
+
+
+def _name(device: Any) -> str:
+    """The name of a device that may be given by a GPU's number."""
     is_number = hasattr(type(device), "__index__") and not isinstance(device, bool)
-    DEVICES.select(f"cuda:{operator.index(device)}" if is_number else device, _step_limit())  # type: ignore[arg-type]
+    return f"cuda:{operator.index(device)}" if is_number else device
 
 
 def _step_limit() -> int | None:
@@ -63,6 +98,18 @@ def start_trace(*, calls: bool) -> Timeline:
     return DEVICES.trace(calls=calls)
 
 
-def remains(backend: Backend) -> tuple[dict[str, Any], str, Backend]:
-    """Namespace, name and value of what is so while ``backend`` is the current device: for a launch's conditions."""
-    return vars(DEVICES), "_current", backend
+@dataclass(frozen=True, slots=True)
+class IsCurrent:
+    """What a launch depends on that no argument says where to make: that ``value`` is the current device."""
+
+    value: Backend
+    name: str = "device"
+
+    @property
+    def namespace(self) -> IsCurrent:
+        """Itself: see `get`."""
+        return self
+
+    def get(self, name: str) -> Backend | None:
+        """The driver or emulator that is current; None before the first one is."""
+        return entered_device() or DEVICES.selected

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kdsl.compiler import Kernel, kernel
-from kdsl.current import current_device
+from kdsl.current import current_backend
 from kdsl.lang.index import block_dim, block_idx, thread_idx
 from kdsl.lang.types import Ptr, f32, i32
 from kdsl.timeline import Timeline
@@ -27,7 +27,7 @@ def vadd(a: Ptr[f32], b: Ptr[f32], c: Ptr[f32], n: i32) -> None:
 
 def run(timeline: Timeline) -> bool:
     """Show `vadd`, run it on a million floats and say whether every one of them is NumPy's."""
-    device = current_device()
+    device = current_backend()
     example: Kernel[Any] = vadd
     print(inspect.getsource(example.function))
     rng = np.random.default_rng(0)

@@ -20,7 +20,7 @@ from kdsl.backend import (
     MisalignedAddressError,
     SynchronizationError,
 )
-from kdsl.devices import DeviceChoiceError
+from kdsl.device_choice import DeviceChoiceError
 from kdsl.runtime.cuda_errors import (
     CapturedEventError,
     CaptureImplicitError,

@@ -5,38 +5,47 @@ from __future__ import annotations
 from typing import Any
 
 from kdsl.backend import Backend
-from kdsl.current import current_device
+from kdsl.current import backend_of, current_backend
 from kdsl.lang.types import F32
 from kdsl.runtime import event, memory, stream
+from kdsl.runtime.device import Device
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.stream_backend import StreamBackend
 
 
-def to_device(array: Any) -> DeviceArray:
-    """A C-contiguous copy of ``array``, or of what NumPy makes of it, in the memory of the current device."""
-    return memory.to_device(array, current_device())
+def to_device(array: Any, device: str | int | Device | None = None) -> DeviceArray:
+    """A C-contiguous copy of ``array``, or of what NumPy makes of it, in the memory of ``device``: the current one, if
+    it is None. ``array`` may be a DeviceArray, on any device.
+    """
+    return memory.to_device(array, _chosen(device))
 
 
-def empty(shape: int | tuple[int, ...], dtype: Any = F32) -> DeviceArray:
-    """An uninitialised array on the current device; ``dtype`` is a type of the kernel language or a NumPy dtype."""
-    return memory.empty(shape, dtype, backend=current_device())
+def empty(shape: int | tuple[int, ...], dtype: Any = F32, *, device: str | int | Device | None = None) -> DeviceArray:
+    """An uninitialised array on ``device`` (the current one, if it is None); ``dtype`` is a type of the kernel language
+    or a NumPy dtype.
+    """
+    return memory.empty(shape, dtype, backend=_chosen(device))
 
 
-def zeros(shape: int | tuple[int, ...], dtype: Any = F32) -> DeviceArray:
-    """An array of zeros on the current device."""
-    return memory.zeros(shape, dtype, backend=current_device())
+def zeros(shape: int | tuple[int, ...], dtype: Any = F32, *, device: str | int | Device | None = None) -> DeviceArray:
+    """An array of zeros on ``device`` (the current one, if it is None)."""
+    return memory.zeros(shape, dtype, backend=_chosen(device))
+
+
+def _chosen(device: str | int | Device | None) -> Backend:
+    return current_backend() if device is None else backend_of(device)
 
 
 def synchronize() -> None:
     """Wait for all work on the current device, and raise what went wrong in it, a DeviceError."""
-    current_device().synchronize()
+    current_backend().synchronize()
 
 
 class Event(event.Event):
     """A point in a stream of the current device (or of ``backend``), for waiting and for timing."""
 
     def __init__(self, timing: bool = True, *, blocking_sync: bool = False, backend: Backend | None = None) -> None:
-        super().__init__(backend or current_device(), timing, blocking_sync)
+        super().__init__(backend or current_backend(), timing, blocking_sync)
 
 
 class _Recording(stream.Stream):
@@ -50,21 +59,21 @@ class Stream(_Recording):
     """A queue of work on the current device: what is launched in one stream runs in order."""
 
     def __init__(self, priority: int = 0, *, blocking: bool = True) -> None:
-        super().__init__(current_device(), priority, blocking)
+        super().__init__(current_backend(), priority, blocking)
 
     @classmethod
     def from_handle(cls, foreign: Any) -> Stream:
         """The stream that another library's stream object, or a raw handle, is, as a stream of kdsl; ``foreign`` is
         kept alive, and still owns it.
         """
-        return cls.of(foreign, current_device())
+        return cls.of(foreign, current_backend())
 
 
 def current_stream() -> stream.Stream:
     """The stream of the current device in which launches without one go: that of the innermost ``with stream:`` of
     this thread or asyncio task, otherwise the default stream.
     """
-    backend = current_device()
+    backend = current_backend()
     current = backend.stream_state.current if isinstance(backend, StreamBackend) else None
     return legacy_stream if current is None else current
 
@@ -73,5 +82,5 @@ class NamedStream(_Recording, stream.NamedStream):
     """A default stream of the current device, whichever that is."""
 
 
-legacy_stream = NamedStream(1, current_device)
-per_thread_stream = NamedStream(2, current_device)
+legacy_stream = NamedStream(1, current_backend)
+per_thread_stream = NamedStream(2, current_backend)

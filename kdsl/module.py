@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from kdsl.backend import Backend
 from kdsl.compilation import Compilation
 from kdsl.compiler import Kernel, build_launcher, compile_kernels
-from kdsl.current import current_device
+from kdsl.current import current_backend
 from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.types import Type
 from kdsl.parameters import by_name, from_signature
@@ -57,7 +57,7 @@ def load_module(image: str | Path | bytes) -> LoadedModule:
     """
     name = "<bytes>" if isinstance(image, bytes) else str(image)
     data = image if isinstance(image, bytes) else Path(image).read_bytes()
-    backend = current_device()
+    backend = current_backend()
     return LoadedModule(backend, backend.load(data), name, _cooperative(data))
 
 
@@ -222,7 +222,7 @@ class KernelModule:
         again. ``signatures`` says, by kernel, the values of ``Constexpr`` parameters and what TypeVars stand for: a
         launch leaves those constants out.
         """
-        loading = _Loading(self, current_device(), signatures)
+        loading = _Loading(self, current_backend(), signatures)
         return LoadedKernels([kernel.name for kernel in self.kernels], loading.launchers, loading.variables)
 
     def from_module(self, module: LoadedModule) -> LoadedKernels:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kdsl.current import current_device
+from kdsl.current import current_backend
 from kdsl.lang import memory
 from kdsl.lang.types import ElementType, ScalarType, Space, as_type
 from kdsl.lang.variables import CONSTANT_BYTES, Variable, checked_shape
@@ -19,7 +19,7 @@ class DeviceVariable(Variable):
 
     def on_device(self) -> DeviceArray:
         """Its memory on the current device, to pass to a kernel or to another library."""
-        return home(self, current_device())
+        return home(self, current_backend())
 
     def to_host(self, out: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
         """The elements on the current device, after all work enqueued before."""

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kdsl.cli import main
-from kdsl.devices import Devices
+from kdsl.device_choice import Devices
 from kdsl.version import __version__
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
@@ -150,7 +150,7 @@ def test_bad_arguments(arguments: tuple[str, ...], message: str) -> None:
     [
         (
             "KDSL_DEVICE=abacus",
-            "KDSL_DEVICE=abacus: no device is called 'abacus'; choose 'cuda', 'cuda:N' or 'emulator'",
+            "KDSL_DEVICE=abacus: no device is called 'abacus'; choose 'cuda', 'cuda:N', 'emulator' or 'emulator:N'",
         ),
         ("KDSL_STEP_LIMIT=1e9", "KDSL_STEP_LIMIT=1e9: the emulator's step limit is a whole number of at least 1"),
         ("KDSL_STEP_LIMIT=0", "KDSL_STEP_LIMIT=0: the emulator's step limit is a whole number of at least 1"),

@@ -13,7 +13,7 @@ import pytest
 
 import kdsl
 from kdsl import CompileError, Ptr, f32, i32, kernel, struct, thread_idx
-from kdsl.devices import Devices
+from kdsl.device_choice import Devices
 from kdsl.files import kernels_of, load_file
 
 SCALE = 2.0
@@ -437,9 +437,9 @@ def test_the_emulator_s_step_limit_can_be_set(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(kdsl.LaunchTimeout, match=r"no end after 500 steps: .*KDSL_STEP_LIMIT can be set to more"):
         count("500")
     assert count("50000") == expected
-    assert kdsl.current_device().step_limit == 50000
+    assert kdsl.current_device().backend.step_limit == 50000
     assert count("") == expected
-    assert kdsl.current_device().step_limit == 1 << 24
+    assert kdsl.current_device().backend.step_limit == 1 << 24
 
 
 def test_a_step_limit_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from kdsl.cli.loading import SIGNATURE, Failure, fits, load_kernels, parsed_targ
 from kdsl.codegen.sass import AssemblyError
 from kdsl.compiler import Kernel
 from kdsl.current import set_device, start_trace
-from kdsl.devices import DeviceChoiceError
+from kdsl.device_choice import DeviceChoiceError
 from kdsl.explorer import text
 from kdsl.files import syntax_message, user_traceback
 from kdsl.source import CompileError

@@ -37,7 +37,8 @@ class Emulator(EmulatedStreams):
     """Runs PTX text on the host. Launches finish before they return, and raise what went wrong in them.
 
     ``target`` is the architecture that kernels are compiled for; ``stdout`` is where kernels print (None: wherever
-    ``sys.stdout`` is when they do).
+    ``sys.stdout`` is when they do). ``ordinal`` tells the emulators of a process apart, whose memories have different
+    addresses.
     """
 
     name = "emulator"
@@ -46,12 +47,15 @@ class Emulator(EmulatedStreams):
     fault: DeviceError | None = None
     """None: a fault ends its own launch only."""
 
-    def __init__(self, target: str = "sm_90", step_limit: int = STEP_LIMIT, stdout: TextIO | None = None) -> None:
+    def __init__(
+        self, target: str = "sm_90", step_limit: int = STEP_LIMIT, stdout: TextIO | None = None, ordinal: int = 0
+    ) -> None:
         super().__init__()
+        self.ordinal = ordinal
         self.target = target
         self.step_limit = step_limit
         self.stdout = stdout
-        self.memory = GlobalMemory()
+        self.memory = GlobalMemory(ordinal)
         self.launches = 0
 
     @property

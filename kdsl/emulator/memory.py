@@ -6,6 +6,8 @@ The high bits of an address are its allocation, so that bounds are one compare a
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,9 @@ SHARED_WINDOW = 1
 LOCAL_WINDOW = 2
 FUNCTION_WINDOW = 3
 FIRST_WINDOW = 16
+ORDINAL_BITS = 18
+"""A window's bits above these are the number of the emulator whose memory it is."""
+MOST_EMULATORS = 1 << (63 - WINDOW_BITS - ORDINAL_BITS)
 REGION_BITS = 20
 """Shared variables stand so far apart."""
 RANK_SHIFT = 27
@@ -80,40 +85,66 @@ class Allocation(Storage):
         self.writable = writable
 
 
-class GlobalMemory:
-    """All allocations of a device, by window."""
+class Reaching(dict[int, Allocation]):
+    """A device's allocations, and those of the devices whose memory its kernels may use too."""
 
-    def __init__(self) -> None:
+    def __init__(self, own: dict[int, Allocation], peers: list[GlobalMemory]) -> None:
+        super().__init__(own)
+        self.peers = peers
+
+    def get(self, window: int, default: Any = None) -> Any:
+        found = super().get(window)
+        if found is not None:
+            return found
+        there = (dict.get(peer.allocations, window) for peer in self.peers)
+        return next((allocation for allocation in there if allocation is not None), default)
+
+
+class GlobalMemory:
+    """All allocations of a device, by window. Any thread may allocate and free, and a finalizer inside of either."""
+
+    def __init__(self, ordinal: int = 0) -> None:
         self.allocations: dict[int, Allocation] = {}
         self.freed: dict[int, int] = {}
         """Sizes of the newest freed allocations, by window, the oldest first."""
-        self.next_window = FIRST_WINDOW
+        self._windows = iter(range((ordinal << ORDINAL_BITS) + FIRST_WINDOW, (ordinal + 1) << ORDINAL_BITS))
+        self._reusable: deque[int] = deque()
+        """Windows that were freed so long ago that `freed` has forgotten them."""
+        # Reentrant: Python may collect garbage, and so free arrays, while this thread allocates.
+        self._lock = threading.RLock()
         self.constant_bases: Array = np.zeros(MOST_CONSTANTS, np.uint64)
         """What the 32-bit address of a constant lacks of its whole one, by its bits above ``CONSTANT_BITS``."""
 
     def allocate(self, size: int, name: str, writable: bool = True) -> Allocation:
         if size < 0:
             raise ValueError(f"an allocation cannot have {size} bytes")
-        window = self.next_window
-        if window >> (64 - WINDOW_BITS):
-            raise MemoryError("the emulator has no address windows left")
-        self.next_window += 1
-        allocation = Allocation((window << WINDOW_BITS) + WINDOW_START, size, name, writable)
-        self.allocations[window] = allocation
+        with self._lock:
+            window = self._window()
+            allocation = Allocation((window << WINDOW_BITS) + WINDOW_START, size, name, writable)
+            self.allocations[window] = allocation
         return allocation
+
+    def _window(self) -> int:
+        """One that no allocation has, nor had lately."""
+        if self._reusable:
+            return self._reusable.popleft()
+        window = next(self._windows, None)
+        if window is None:
+            raise MemoryError("the emulator has no address windows left: 262128 allocations are alive")
+        return window
 
     def allocate_constant(self, size: int, name: str) -> Allocation:
         """Constant memory. Its addresses come in 32 bits too: in the low half, variables stand a megabyte apart."""
-        free = np.flatnonzero(self.constant_bases[1:] == 0)
-        if size > 1 << CONSTANT_BITS or not free.shape[0]:
-            raise MemoryError(f"the emulator has no room for the constant {name} of {size} bytes")
-        which = int(free[0]) + 1
-        window = self.next_window
-        self.next_window += 1
-        whole = (window << WINDOW_BITS) + WINDOW_START
-        allocation = Allocation(whole + (which << CONSTANT_BITS), size, name, writable=False)
-        self.allocations[window] = allocation
-        self.constant_bases[which] = whole
+        with self._lock:
+            free = np.flatnonzero(self.constant_bases[1:] == 0)
+            if size > 1 << CONSTANT_BITS or not free.shape[0]:
+                raise MemoryError(f"the emulator has no room for the constant {name} of {size} bytes")
+            which = int(free[0]) + 1
+            window = self._window()
+            whole = (window << WINDOW_BITS) + WINDOW_START
+            allocation = Allocation(whole + (which << CONSTANT_BITS), size, name, writable=False)
+            self.allocations[window] = allocation
+            self.constant_bases[which] = whole
         return allocation
 
     def whole_constant(self, address: Array) -> Array:
@@ -124,14 +155,24 @@ class GlobalMemory:
 
     def free(self, address: int) -> None:
         window = address >> WINDOW_BITS
-        allocation = self.allocations.get(window)
-        if allocation is None or allocation.address != address:
-            raise DeviceError(f"free of {address:#x}, which is not the start of a live allocation")
-        del self.allocations[window]
-        self.freed[window] = allocation.size
-        if len(self.freed) > MOST_FREED:
-            del self.freed[next(iter(self.freed))]
-        self.constant_bases[self.constant_bases == (window << WINDOW_BITS) + WINDOW_START] = 0
+        with self._lock:
+            allocation = dict.get(self.allocations, window)
+            if allocation is None or allocation.address != address:
+                raise DeviceError(f"free of {address:#x}, which is not the start of a live allocation")
+            del self.allocations[window]
+            self.constant_bases[self.constant_bases == (window << WINDOW_BITS) + WINDOW_START] = 0
+            self.freed[window] = allocation.size
+            if len(self.freed) > MOST_FREED:
+                oldest = next(iter(self.freed))
+                del self.freed[oldest]
+                self._reusable.append(oldest)
+
+    def reach(self, peer: GlobalMemory) -> None:
+        """Let kernels here use the memory of another device."""
+        with self._lock:
+            peers = self.allocations.peers if isinstance(self.allocations, Reaching) else []
+            if peer not in peers:
+                self.allocations = Reaching(self.allocations, [*peers, peer])
 
     def span(self, address: int, size: int, what: str) -> Array:
         """The bytes of a host's copy; IllegalAddressError if they are not inside of one allocation."""

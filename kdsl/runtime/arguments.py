@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kdsl.backend import Backend
+from kdsl.backend import Backend, device_name
 from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.struct_dtype import described, difference, dtype_name
 from kdsl.lang.struct_type import StructType
@@ -153,8 +153,9 @@ def _device_array(parameter: Parameter, array: DeviceArray, backend: Backend) ->
     if array.backend is not backend:
         raise parameter.error(
             ArgumentValueError,
-            f"a DeviceArray on {array.backend.name}",
-            f"this launch is on {backend.name}: pass a.to_host(), or an array made on {backend.name}",
+            f"a DeviceArray on {device_name(array.backend)}",
+            f"this launch is on {device_name(backend)}, with its other arguments: pass "
+            f"{parameter.name}.to({device_name(backend)!r}), a copy there",
         )
     _check_dtype(parameter, array.layout.type, f"a DeviceArray of {array.dtype}")
     return ArrayArgument(array.address, array.shape)

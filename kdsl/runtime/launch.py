@@ -20,9 +20,9 @@ from math import prod
 from typing import Any
 
 from kdsl.runtime.config import LaunchConfig
-from kdsl.runtime.launcher import Launcher, not_configured
+from kdsl.runtime.launcher import MISSING, Condition, Launcher, all_hold, not_configured
 
-__all__ = ["Configurations", "LaunchConfig", "Launcher", "not_configured"]
+__all__ = ["MISSING", "Condition", "Configurations", "LaunchConfig", "Launcher", "all_hold", "not_configured"]
 
 MOST_CONFIGURATIONS = 1024
 

@@ -8,7 +8,7 @@ import contextlib
 import dataclasses
 import math
 import struct
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
@@ -35,6 +35,7 @@ from kdsl.runtime.structs import struct_bytes
 from kdsl.runtime.vectors import vector_bytes
 
 Enqueue = Callable[[ParameterBuffer], None]
+OtherDevice = Callable[[Backend, tuple[Any, ...]], bool]
 
 # What the packer's fast way meets when an argument is not of the plain kind; the checked way then finds out what it is.
 FAILURES = (AttributeError, TypeError, ValueError, OverflowError, LookupError, struct.error)
@@ -66,6 +67,11 @@ class Condition(Protocol):
     def name(self) -> str: ...
     @property
     def value(self) -> Any: ...
+
+
+def all_hold(conditions: Iterable[Condition]) -> bool:
+    """Whether each name is bound to what it was bound to."""
+    return all(c.namespace.get(c.name) is c.value for c in conditions)
 
 
 class Launcher:
@@ -167,21 +173,23 @@ class Launcher:
         otherwise: Callable[..., None] | None = None,
         wider: Callable[..., None] | None = None,
         guards: Guards | None = None,
+        other_device: OtherDevice | None = None,
     ) -> Callable[..., None]:
         """A function of the kernel's arguments that launches with ``config``, checked here against the device.
 
         ``otherwise`` gets the arguments if a condition does not hold; without it conditions are not looked at.
         ``wider`` gets them if an array's offsets do not fit 32 bits, instead of the ExtentError. With ``guards`` it
-        gets them too if these do not hold, or an argument is not of the plain kind.
+        gets them too if these do not hold, or an argument is not of the plain kind. ``other_device`` is asked first
+        about arguments that are not: whether they belong on another device, where it has launched them.
         """
-        key = (config, otherwise, wider, guards and guards.key)
+        key = (config, otherwise, wider, guards and guards.key, other_device)
         try:
             return self._bound[key]
         except (KeyError, TypeError):
             pass  # new, or with another library's stream that has no hash
         empty = isinstance(config, LaunchConfig) and config.empty
         launch = self.checked_config(config)
-        bound = _Bound(self, launch, empty, otherwise, wider, guards is not None)
+        bound = _Bound(self, launch, empty, otherwise, wider, guards is not None, other_device)
         make = self._make if guards is None else self._compile(self._source(guards.tests), guards.scope)
         run = make(bound.enqueue, bound.checked, self._idle.pop, self._idle.append, self._pack)
         # What Python itself says of a keyword that there is not.
@@ -228,7 +236,7 @@ class Launcher:
 
     def holds(self) -> bool:
         """Whether all conditions hold."""
-        return all(c.namespace.get(c.name) is c.value for c in self.conditions)
+        return all_hold(self.conditions)
 
     def launch(self, launch: Launch, arguments: Sequence[Any], keywords: Mapping[str, Any] | None = None) -> None:
         """One launch: what `bind` gives, called."""
@@ -315,6 +323,7 @@ class _Bound:
         otherwise: Callable[..., None] | None,
         wider: Callable[..., None] | None,
         is_guarded: bool = False,
+        other_device: OtherDevice | None = None,
     ) -> None:
         self.launcher = launcher
         self.launch = launch
@@ -323,11 +332,14 @@ class _Bound:
         self.wider = wider
         self.is_guarded = is_guarded
         self._elsewhere: dict[int, Enqueue] = {}
+        self.other_device = other_device
         self.enqueue: Enqueue = nothing if empty else launcher.enqueue(launch)
 
     def checked(self, given: tuple[Any, ...]) -> None:
         """Check all arguments; only then copy in, launch and copy back."""
         launcher = self.launcher
+        if self.other_device is not None and self.other_device(launcher.backend, given):
+            return
         if self.otherwise is not None and (self.is_guarded or not launcher.holds()):
             if any(value is MISSING for value in given):
                 self.otherwise(**launcher.named(given))

@@ -11,10 +11,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from kdsl.backend import Backend
+from kdsl.backend import Backend, device_name
 from kdsl.lang.struct_dtype import struct_of_dtype
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import F32, ScalarType, as_type
+from kdsl.runtime.device import Device
 
 INT32_ELEMENTS = 2**31 - 1
 FILL_PIECE = 64 * 1024
@@ -140,6 +141,11 @@ class DeviceArray:
         return self.layout.backend
 
     @property
+    def device(self) -> Device:
+        """Where it lives: kernels that take it run there."""
+        return Device.of(self.backend)
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         return self.layout.dtype
 
@@ -214,6 +220,15 @@ class DeviceArray:
         else:
             self.backend.write(self.address, host_bytes(array.to_host()))
 
+    def to(self, device: str | int | Device) -> DeviceArray:
+        """The same elements on ``device``: a copy, or this array itself if it lives there."""
+        there = (device if isinstance(device, Device) else Device(device)).backend
+        if there is self.backend:
+            return self
+        copy = DeviceArray(self.shape, self.layout.type, there)
+        copy.copy_from(self)
+        return copy
+
     def fill(self, value: Any) -> None:
         """Set every element to ``value``, converted as NumPy does (OverflowError for an int out of range)."""
         element = np.full(1, value, self.dtype)
@@ -254,7 +269,7 @@ class DeviceArray:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        return f"DeviceArray(shape={self.shape}, dtype={self.dtype}, on {self.backend.name})"
+        return f"DeviceArray(shape={self.shape}, dtype={self.dtype}, on {device_name(self.backend)})"
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray[Any, Any]:
         raise TypeError("a DeviceArray is not copied to the host unasked: use .to_host()")
@@ -271,6 +286,10 @@ def to_device(array: Any, backend: Backend) -> DeviceArray:
     """A copy of a host array (or what NumPy makes of the value) in device memory, C-contiguous and of native byte
     order.
     """
+    if isinstance(array, DeviceArray):
+        copy = DeviceArray(array.shape, array.layout.type, backend)
+        copy.copy_from(array)
+        return copy
     if is_masked(array):
         raise TypeError("a masked array has no device counterpart: pass array.filled(value) or array.data")
     host = np.asarray(array, order="C")

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Generator
 from typing import Any, Self
 
-from kdsl.backend import Backend
+from kdsl.backend import Backend, device_name
 from kdsl.runtime.awaiting import wait_for
 from kdsl.runtime.errors import LaunchConfigTypeError, LaunchConfigValueError
 from kdsl.runtime.event import Event
@@ -154,7 +154,9 @@ def stream_handle(stream: Any, backend: Backend) -> int:
         return 0
     if isinstance(stream, Stream):
         if not isinstance(stream, NamedStream) and stream.backend is not backend:
-            raise LaunchConfigValueError(f"{stream!r} belongs to another device than this launch on {backend.name}")
+            raise LaunchConfigValueError(
+                f"{stream!r} belongs to another device than this launch, which is on {device_name(backend)}"
+            )
         return stream.handle
     handle = foreign_handle(stream)
     if handle is None:

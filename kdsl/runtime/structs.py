@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kdsl.backend import Backend
+from kdsl.backend import Backend, device_name
 from kdsl.lang import float8
 from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.fixed_array import FixedArrayType, items
@@ -99,7 +99,8 @@ def _address(where: str, type_: PointerType, value: Any, backend: Backend) -> in
         element = type_.element.element if isinstance(type_.element, VectorType) else type_.element
         if value.backend is not backend:
             raise ArgumentValueError(
-                f"{where} takes memory of {backend.name}, got a DeviceArray on {value.backend.name}"
+                f"{where} takes memory of {device_name(backend)}, got a DeviceArray on {device_name(value.backend)}; "
+                f"pass a copy there, a.to({device_name(backend)!r})"
             )
         if isinstance(element, ScalarType | StructType) and value.dtype != element.numpy:
             raise ArgumentTypeError(f"{where} takes {type_}, got a DeviceArray of {value.dtype}; convert a copy")

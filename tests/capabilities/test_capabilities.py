@@ -57,7 +57,7 @@ def is_refused_below(row: Capability) -> None:
 
 
 def gives_what_it_should(row: Capability, device: str, request: pytest.FixtureRequest) -> None:
-    backend = kdsl.current_device()
+    backend = kdsl.current_device().backend
     if device == "cuda" and Target.parse(backend.target).sm < Target.parse(row.minimum).sm:
         pytest.skip(f"needs {row.minimum}; this is {backend.target}")
     if row.raises:
@@ -76,7 +76,7 @@ def gives_what_it_should(row: Capability, device: str, request: pytest.FixtureRe
 
 def run_for(row: Capability, device: str) -> Any:
     """The result; the emulator runs the PTX of the first architecture where that is a newer one than its own."""
-    backend: Any = kdsl.current_device()
+    backend: Any = kdsl.current_device().backend
     own = backend.target
     if device == "cuda" or Target.parse(own).sm >= Target.parse(row.minimum).sm:
         return launch(row)

@@ -129,7 +129,7 @@ def mapping(x: Ptr[f32]):
 
 
 def test_older_architectures_have_no_cluster_launches() -> None:
-    device = kdsl.current_device()
+    device = kdsl.current_device().backend
     before = device.target
     try:
         device.target = "sm_86"

@@ -116,7 +116,7 @@ def test_a_read_past_the_end_is_a_fault() -> None:
 
 def test_a_generic_pointer_to_constant_memory() -> None:
     """A choice between two spaces has no space of its own in the PTX."""
-    machine = kdsl.current_device()
+    machine = kdsl.current_device().backend
     ptx = """.version 7.8
 .target sm_90
 .address_size 64

@@ -52,7 +52,7 @@ OLD = "sm_75"
 @pytest.fixture(params=["instructions", "arithmetic"])
 def way(request: pytest.FixtureRequest, device: str) -> Iterator[str]:
     """Both ways of conversion; the emulator takes PTX for any architecture, and so does the driver for an older one."""
-    machine = kdsl.current_device()
+    machine = kdsl.current_device().backend
     before = machine.target
     if request.param == "arithmetic":
         machine.target = OLD

@@ -435,7 +435,7 @@ def test_dependent_launches_need_sm_90() -> None:
     lines = [line.strip() for line in kdsl.compile(consumer, target="sm_90").ptx.splitlines()]
     loads = [k for k, line in enumerate(lines) if line.startswith("ld.global")]
     assert lines.index("griddepcontrol.wait;") < min(loads)
-    device = kdsl.current_device()
+    device = kdsl.current_device().backend
     before = device.target
     try:
         device.target = "sm_86"

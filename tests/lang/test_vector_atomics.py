@@ -294,7 +294,7 @@ def test_braces_in_inline_ptx_end_no_function(device: str) -> None:
 
 
 def test_a_misaligned_vector_is_a_fault() -> None:
-    machine = kdsl.current_device()
+    machine = kdsl.current_device().backend
     ptx = """.version 8.1
 .target sm_90
 .address_size 64

@@ -97,7 +97,7 @@ def test_two_f32_are_one_instruction_from_sm_100(arch: str) -> None:
 
 
 def test_pairs_have_the_results_of_scalars() -> None:
-    machine = kdsl.current_device()
+    machine = kdsl.current_device().backend
     before = machine.target
     x = np.random.default_rng(9).normal(size=(32, 4)).astype(np.float32)
     y = np.random.default_rng(10).normal(size=(64, 2)).astype(np.float32)

@@ -24,6 +24,7 @@ class MemoryBackend(EmulatedStreams):
     def __init__(self, name: str = "emulator") -> None:
         super().__init__()
         self.name = name
+        self.ordinal = 0
         self.target = "sm_90"
         self.limits = DeviceLimits()
         self.memory: dict[int, np.ndarray[Any, Any]] = {}

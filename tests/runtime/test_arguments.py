@@ -205,7 +205,7 @@ def test_device_arrays_that_do_not_fit(backend: Any, make_backend: Any) -> None:
     ):
         run(zeros(4, np.float64, backend=backend))
     with pytest.raises(
-        ArgumentValueError, match=re.escape(TAKES_PTR + "a DeviceArray on cuda; this launch is on emulator")
+        ArgumentValueError, match=re.escape(TAKES_PTR + "a DeviceArray on cuda:0; this launch is on emulator:0")
     ):
         run(zeros(4, backend=make_backend("cuda")))
 

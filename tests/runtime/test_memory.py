@@ -159,7 +159,7 @@ def test_no_silent_copy_to_the_host(backend: Any) -> None:
 def test_repr(backend: Any) -> None:
     assert (
         repr(empty((2, 3), ml_dtypes.bfloat16, backend=backend))
-        == "DeviceArray(shape=(2, 3), dtype=bfloat16, on emulator)"
+        == "DeviceArray(shape=(2, 3), dtype=bfloat16, on emulator:0)"
     )
 
 

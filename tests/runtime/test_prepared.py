@@ -93,7 +93,7 @@ def test_what_does_not_fit_is_refused_when_it_is_prepared(backend: Any, argument
 
 
 def test_an_array_of_another_device_is_refused(backend: Any, make_backend: Any) -> None:
-    with pytest.raises(ValueError, match="a DeviceArray on cuda; this launch is on emulator"):
+    with pytest.raises(ValueError, match="a DeviceArray on cuda:0; this launch is on emulator:0"):
         prepared(backend, x=zeros(4, backend=make_backend("cuda")), n=3)
 
 

@@ -370,7 +370,8 @@ def is_space(scope: Scope, instruction: Instruction) -> Step:
     def run_global(f: Fragment) -> None:
         allocations = f.batch.memory.allocations
         windows, inverse = np.unique(f.registers[slot] >> shift, return_inverse=True)
-        inside = [w in allocations and allocations[w].writable == (space == "global") for w in windows.tolist()]
+        found = [allocations.get(w) for w in windows.tolist()]
+        inside = [a is not None and a.writable == (space == "global") for a in found]
         f.registers[result] = np.array(inside)[inverse]
 
     return Step(run_global, uses=(slot,), defines=(result,))

@@ -1,4 +1,4 @@
-"""Which device runs kernels: a CUDA GPU where the driver finds one, otherwise the emulator."""
+"""The devices of a process: CUDA GPUs where the driver finds some, otherwise the emulator."""
 
 from __future__ import annotations
 
@@ -56,10 +56,24 @@ class Devices:
             return self._current
 
     def select(self, name: str, step_limit: int | None = None) -> Backend:
-        """Make ``cuda``, ``cuda:N`` or ``emulator`` current."""
+        """Make ``cuda``, ``cuda:N``, ``emulator`` or ``emulator:N`` current."""
         with self._lock:
             self._current = self._start(name, step_limit)
             return self._current
+
+    def named(self, name: str, step_limit: int | None = None) -> Backend:
+        """The device of that name, which does not become current."""
+        with self._lock:
+            return self._start(name, step_limit)
+
+    def like(self, device: Backend, step_limit: int | None = None) -> list[Backend]:
+        """All devices of its kind, by number: the GPUs that the driver finds, or the emulators of this process."""
+        with self._lock:
+            if device.name == "cuda":
+                from kdsl.runtime.driver import CudaDriver  # start-up cost
+
+                return [self._start(f"cuda:{ordinal}", step_limit) for ordinal in range(CudaDriver.count())]
+            return sorted((d for d in self._started.values() if d.name == device.name), key=lambda d: d.ordinal)
 
     def _find(self, step_limit: int | None) -> Backend:
         from kdsl.runtime.driver import CudaDriver  # start-up cost: importing kdsl makes no CUDA call
@@ -71,15 +85,15 @@ class Devices:
         return self._start("emulator", step_limit)
 
     def _start(self, name: str, step_limit: int | None) -> Backend:
-        kind, _, ordinal = name.partition(":") if isinstance(name, str) else ("", "", "")
-        if kind not in ("cuda", "emulator") or (ordinal and not (kind == "cuda" and ordinal.isdecimal())):
-            raise InvalidChoice(f"no device is called {name!r}; choose 'cuda', 'cuda:N' or 'emulator'")
-        key = f"cuda:{int(ordinal or 0)}" if kind == "cuda" else kind
+        kind, colon, number = name.partition(":") if isinstance(name, str) else ("", "", "")
+        if kind not in ("cuda", "emulator") or (colon and not (number.isascii() and number.isdecimal())):
+            raise InvalidChoice(f"no device is called {name!r}; choose 'cuda', 'cuda:N', 'emulator' or 'emulator:N'")
+        ordinal = int(number or 0)
+        key = f"{kind}:{ordinal}"
         if key not in self._started:
             calls = self.timeline if self.trace_calls else None
-            self._started[key] = (
-                _cuda(int(ordinal or 0), calls, self.synchronous) if kind == "cuda" else _emulator(step_limit, calls)
-            )
+            made = _cuda(ordinal, calls, self.synchronous) if kind == "cuda" else _emulator(ordinal, step_limit, calls)
+            self._started[key] = made
         return self._started[key]
 
 
@@ -94,10 +108,12 @@ def _cuda(ordinal: int, timeline: Timeline | None, synchronous: bool = False) ->
     return CudaDriver(ordinal, record=timeline.record if timeline else None, synchronous=synchronous)
 
 
-def _emulator(step_limit: int | None, timeline: Timeline | None) -> Backend:
-    from kdsl.emulator import Emulator  # start-up cost
+def _emulator(ordinal: int, step_limit: int | None, timeline: Timeline | None) -> Backend:
+    from kdsl.emulator import MOST_EMULATORS, STEP_LIMIT, Emulator  # start-up cost
 
-    emulator: Backend = Emulator() if step_limit is None else Emulator(step_limit=step_limit)
+    if ordinal >= MOST_EMULATORS:
+        raise InvalidChoice(f"there is no 'emulator:{ordinal}'; emulators are numbered from 0 to {MOST_EMULATORS - 1}")
+    emulator: Backend = Emulator(ordinal=ordinal, step_limit=STEP_LIMIT if step_limit is None else step_limit)
     if timeline:
         trace(emulator, timeline)
     return emulator

@@ -1,0 +1,95 @@
+"""`Device`: the public face of a device, and which one a `with` block has made current."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from importlib import import_module
+from typing import Any
+
+from kdsl.backend import Backend, DeviceLimits, device_name
+
+_Entered = tuple[Backend, Any]  # and the block around it
+# Why a context variable? It belongs to one thread, and in it to one asyncio task, which a thread's local does not.
+_ENTERED: ContextVar[_Entered | None] = ContextVar("kdsl_device", default=None)
+
+
+class Device:
+    """A GPU, or an emulated one: ``Device("cuda:1")``, ``Device(1)``, ``Device("emulator")``, ``Device("emulator:1")``.
+
+    ``with Device(1):`` makes it current in the block, for this thread (and asyncio task) alone. Devices are equal if
+    they are the same one; a pickled one is opened again, by its name, where it is unpickled. ValueError for another
+    name, RuntimeError if there is no such device.
+    """
+
+    __slots__ = ("backend",)
+    backend: Backend
+    """The driver or emulator behind it."""
+
+    def __init__(self, device: str | int | Device) -> None:
+        # Why by its name? What starts drivers and emulators is above them, and so above this.
+        self.backend = import_module("kdsl.current").backend_of(device)
+
+    @classmethod
+    def of(cls, backend: Backend) -> Device:
+        """The face of a driver or emulator."""
+        device = object.__new__(cls)
+        device.backend = backend
+        return device
+
+    @property
+    def name(self) -> str:
+        """``cuda`` or ``emulator``."""
+        return self.backend.name
+
+    @property
+    def ordinal(self) -> int:
+        """Its number, from 0, among those of its kind in this process (CUDA_VISIBLE_DEVICES may hide GPUs)."""
+        return self.backend.ordinal
+
+    @property
+    def description(self) -> str:
+        """The device in words, such as a GPU's name."""
+        return self.backend.description
+
+    @property
+    def target(self) -> str:
+        """The architecture that kernels are compiled for here, such as ``sm_90``."""
+        return self.backend.target
+
+    @property
+    def limits(self) -> DeviceLimits:
+        """What a launch may ask of it."""
+        return self.backend.limits
+
+    def synchronize(self) -> None:
+        """Wait for all work on it, and raise what went wrong in it, a DeviceError."""
+        self.backend.synchronize()
+
+    def __enter__(self) -> Device:
+        _ENTERED.set((self.backend, _ENTERED.get()))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        entered = _ENTERED.get()
+        _ENTERED.set(entered[1] if entered else None)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and other.backend is self.backend
+
+    def __hash__(self) -> int:
+        return hash(self.backend)
+
+    def __reduce__(self) -> tuple[type[Device], tuple[str]]:
+        return Device, (str(self),)
+
+    def __str__(self) -> str:
+        return device_name(self.backend)
+
+    def __repr__(self) -> str:
+        return f"Device({str(self)!r})"
+
+
+def entered_device() -> Backend | None:
+    """The device of the innermost ``with`` block that this thread (or asyncio task) is in."""
+    entered = _ENTERED.get()
+    return entered[0] if entered is not None else None
