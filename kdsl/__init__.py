@@ -20,6 +20,7 @@ current     which device is current, and the environment's settings of it
 host        arrays, streams and events on the current device
 variables   arrays that kernels and the host know by name: `device.array`, `constant.empty`
 parameters  what a launch or `compile` says of a kernel's parameters
+annotations of parameters, as types; captured: what a kernel read by name; compiled: what a launch has to know of it
 groups      what groups of threads do together. It is written in the kernel language, and so are random (random
             numbers), complex_functions and block_copies
 module      several kernels in one module, and modules that other compilers made

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from types import FunctionType
 from typing import TYPE_CHECKING
 
+from kdsl.captured import Captured
+from kdsl.compiled import CompiledKernel
 from kdsl.garbage import no_collection
+from kdsl.ir.request import KernelRequest
 from kdsl.lang.layout import ParameterField, parameter_layout
+from kdsl.lang.variables import Variable
+from kdsl.records import dataclass
 from kdsl.source import find_function
 from kdsl.target import Target
 from kdsl.timeline import Timeline
@@ -16,23 +21,54 @@ from kdsl.timeline import Timeline
 if TYPE_CHECKING:
     from kdsl.codegen.nvptx import OptimizedModule
     from kdsl.codegen.sass import Assembled, Resources
-    from kdsl.frontend import Captured, KernelRequest
     from kdsl.ir import nodes as ir
 
 
-@dataclass(repr=False)
+@dataclass(frozen=True)
+class Recalled:
+    """What the cache knows of a compilation that was made before: everything that a launch needs.
+
+    ``key`` names it in the cache.
+    """
+
+    key: str
+    ptx: str
+    compiled: tuple[CompiledKernel, ...]
+    captured: tuple[Captured, ...]
+    variables: tuple[tuple[str, Variable], ...]
+
+
 class Compilation:
-    """The stages of one or more kernels that share a PTX module. A stage is computed when it is first read.
+    """The stages of one or more kernels that share a PTX module. A stage is computed when it is first read: also one
+    that a recalled compilation lacks.
 
     ``kernels`` names the entries; ``timeline`` holds the time of each stage. ``cubin``, ``sass`` and ``resources``
     need ptxas (and nvdisasm): the error says what to install.
     """
 
-    tree: ir.Module
-    target: Target
-    captured: tuple[Captured, ...]
-    functions: tuple[FunctionType, ...]
-    timeline: Timeline = field(default_factory=Timeline)
+    def __init__(
+        self,
+        tree: ir.Module | Callable[[], ir.Module],
+        target: Target,
+        captured: tuple[Captured, ...],
+        functions: tuple[FunctionType, ...],
+        timeline: Timeline | None = None,
+        recalled: Recalled | None = None,
+        fixed: tuple[Captured, ...] = (),
+    ) -> None:
+        self._tree = tree
+        self.target = target
+        self.captured = captured
+        """What a launch looks at again, because it may change."""
+        self.fixed = fixed
+        """What else it was compiled with."""
+        self.functions = functions
+        self.timeline = timeline or Timeline()
+        self.key: str | None = None
+        """Its name in the cache, if it is there."""
+        if recalled is not None:
+            self.key = recalled.key
+            vars(self).update(ptx=recalled.ptx, compiled=recalled.compiled, variables=recalled.variables)
 
     def __repr__(self) -> str:
         return f"<Compilation of {', '.join(self.kernels)} for {self.target.name}>"
@@ -43,9 +79,24 @@ class Compilation:
         found = [find_function(function) for function in self.functions]
         return "\n".join(file.whole(node) for file, node in found)
 
+    @cached_property
+    def tree(self) -> ir.Module:
+        """The typed tree."""
+        return self._tree() if callable(self._tree) else self._tree
+
     @property
     def kernels(self) -> tuple[str, ...]:
-        return tuple(kernel.name for kernel in self.tree.kernels)
+        return tuple(kernel.name for kernel in self.compiled)
+
+    @cached_property
+    def compiled(self) -> tuple[CompiledKernel, ...]:
+        """What a launch has to know of each kernel."""
+        return tuple(_compiled(kernel, kernel.name in self.cooperative) for kernel in self.tree.kernels)
+
+    @cached_property
+    def variables(self) -> tuple[tuple[str, Variable], ...]:
+        """The variables that the host reads and writes too, by their names in PTX."""
+        return self.tree.variables
 
     @cached_property
     def llvm(self) -> str:
@@ -122,15 +173,41 @@ class Compilation:
         }
 
 
-def run_pipeline(requests: list[KernelRequest], target: Target, timeline: Timeline | None = None) -> Compilation:
+def _compiled(kernel: ir.Function, cooperative: bool) -> CompiledKernel:
+    bounds, written = kernel.options.launch_bounds, None
+    if kernel.written is not None:
+        written = tuple(index for index, local in enumerate(kernel.parameters) if local.uid in kernel.written)
+    most_threads = bounds[0] if bounds else None
+    return CompiledKernel(
+        kernel.name, written, most_threads, kernel.options.cluster, cooperative, kernel.block_multiple
+    )
+
+
+def run_pipeline(requests: Sequence[KernelRequest], target: Target, timeline: Timeline | None = None) -> Compilation:
     """Check kernels and emit their PTX; CompileError holds every mistake in any of them."""
     from kdsl.frontend import check_kernels  # start-up cost: who only imports kdsl compiles nothing
 
     timeline = timeline or Timeline()
     with no_collection():
         with timeline.step("parse and check"):
-            checked = check_kernels(requests)
+            checked = check_kernels(list(requests))
         functions = tuple(request.function for request in requests)
-        compilation = Compilation(checked.module, target, checked.captured, functions, timeline)
+        compilation = Compilation(checked.module, target, checked.captured, functions, timeline, fixed=checked.fixed)
         _ = compilation.ptx
     return compilation
+
+
+def recall(
+    requests: Sequence[KernelRequest], target: Target, recalled: Recalled, timeline: Timeline | None = None
+) -> Compilation:
+    """The compilation of these kernels that the cache has; what it lacks is computed when it is read."""
+    functions = tuple(request.function for request in requests)
+    timeline = timeline or Timeline()
+
+    def tree() -> ir.Module:
+        from kdsl.frontend import check_kernels  # start-up cost, as above
+
+        with timeline.step("parse and check"):
+            return check_kernels(list(requests)).module
+
+    return Compilation(tree, target, recalled.captured, functions, timeline, recalled)

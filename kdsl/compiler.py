@@ -8,12 +8,15 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, cast, overload
+from typing import Any, Generic, NoReturn, ParamSpec, cast, overload
 
+from kdsl.annotations import kernel_parameters
 from kdsl.backend import Backend, DeviceError
 from kdsl.compilation import Compilation, run_pipeline
+from kdsl.compiled import CompiledKernel
 from kdsl.current import IsCurrent, current_backend, timeline
 from kdsl.ir.options import Options
+from kdsl.ir.request import KernelRequest
 from kdsl.lang.parameter_types import ConstexprType, GenericType
 from kdsl.lang.types import ArrayType, PointerType, TupleType, Type
 from kdsl.parameters import by_name, defaults_of, filling, from_signature, types_of, with_defaults
@@ -28,10 +31,6 @@ from kdsl.runtime.variables import attach
 from kdsl.signatures import Open, every_signature, open_names
 from kdsl.source import CompileError
 from kdsl.target import Target
-
-if TYPE_CHECKING:
-    from kdsl.frontend import KernelRequest
-    from kdsl.ir.nodes import Function
 
 P = ParamSpec("P")
 USERS_MISTAKES = (CompileError, ArgumentError, LaunchConfigError, DeviceError)
@@ -181,8 +180,6 @@ class Kernel(Generic[P]):
         """Name and annotated type of each parameter; None where there is no annotation. CompileError for an
         annotation that is no type.
         """
-        from kdsl.frontend import kernel_parameters  # start-up cost: who only imports kdsl compiles nothing
-
         return kernel_parameters(self.function)
 
     @property
@@ -263,7 +260,7 @@ class Kernel(Generic[P]):
         A TypeVar is each of its constraints in turn. Where `open_names` has others, only syntax and names can be
         checked, and 0 is returned; ``signature`` says what they are, as for `kdsl.compile`.
         """
-        from kdsl.frontend import check_every, check_syntax  # start-up cost, as above
+        from kdsl.frontend import check_every, check_syntax  # start-up cost: who only imports kdsl compiles nothing
 
         every = self.signatures(signature)
         if every:
@@ -283,8 +280,6 @@ class Kernel(Generic[P]):
 
     def request(self, types: Sequence[Type] | None, options: Options | None = None) -> KernelRequest:
         """What the frontend is asked for; ``types`` are all parameters' types, None where the annotations say them."""
-        from kdsl.frontend import KernelRequest  # start-up cost, as above
-
         return KernelRequest(self.function, None if types is None else tuple(types), options or self.options)
 
     def specialize(
@@ -312,18 +307,17 @@ class Kernel(Generic[P]):
 
     def _build(self, backend: Backend, types: tuple[Type, ...]) -> Specialization:
         compilation = self._compiled(types, Target.parse(backend.target))
-        (tree,) = compilation.tree.kernels
+        (compiled,) = compilation.compiled
         module = backend.load(compilation.ptx.encode())
-        attach(backend, module, compilation.tree.variables)
+        attach(backend, module, compilation.variables)
         typed = [(name, type) for (name, _), type in zip(self.parameters, types, strict=True)]
-        cooperative = tree.name in compilation.cooperative
         call = None if self.is_annotated else call_of(typed)
         conditions: tuple[Condition, ...] = compilation.captured
         passed = types if call is None else [slot.type for slot in call.slots]
         # Each array says where it lives. Without one, a launch is for the current device.
         if not any(isinstance(type, PointerType | ArrayType) for type in passed):
             conditions = (IsCurrent(backend), *conditions)
-        launcher = build_launcher(backend, module, self.name, tree.name, typed, tree, conditions, cooperative, call)
+        launcher = build_launcher(backend, module, self.name, compiled, typed, conditions, call)
         return Specialization(compilation, backend, launcher, types)
 
 
@@ -331,29 +325,28 @@ def build_launcher(
     backend: Backend,
     module: Any,
     name: str,
-    entry: str,
+    compiled: CompiledKernel,
     parameters: Sequence[tuple[str, Type]],
-    tree: Function | None = None,
     conditions: Sequence[Condition] = (),
-    cooperative: bool = False,
     call: Call | None = None,
 ) -> Launcher:
-    """The typed launcher of the loaded module's ``entry``; errors call it ``name``. Without a ``tree`` it is not known
-    which arrays the kernel writes. ``cooperative``: all its blocks must run together. ``call`` is that of a kernel that
+    """The typed launcher of a kernel of the loaded module; errors call it ``name``. ``call`` is that of a kernel that
     is specialised on its arguments.
     """
     if call is not None:
         parameters = [(slot.name, slot.type) for slot in call.slots]
-    written = bounds = cluster = None
-    if tree is not None:
-        bounds, cluster = tree.options.launch_bounds, tree.options.cluster
-        if tree.written is not None:
-            written = frozenset(index for index, local in enumerate(tree.parameters) if local.uid in tree.written)
-    most_threads = bounds[0] if bounds else None
-    multiple = tree.block_multiple if tree is not None else 1
-    function = backend.function(module, entry)
     return Launcher(
-        name, parameters, backend, function, written, conditions, most_threads, cluster, cooperative, call, multiple
+        name,
+        parameters,
+        backend,
+        backend.function(module, compiled.name),
+        compiled.written,
+        conditions,
+        compiled.most_threads,
+        compiled.cluster,
+        compiled.cooperative,
+        call,
+        compiled.block_multiple,
     )
 
 

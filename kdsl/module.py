@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from kdsl.backend import Backend
 from kdsl.compilation import Compilation
+from kdsl.compiled import CompiledKernel
 from kdsl.compiler import Kernel, build_launcher, compile_kernels
 from kdsl.current import current_backend
 from kdsl.lang.parameter_types import ConstexprType
@@ -163,18 +164,17 @@ class _Loading:
         backend.start()
         compilation = self.module.compile(backend.target, signatures=self.signatures)
         handle = backend.load(compilation.ptx.encode())
-        attach(backend, handle, compilation.tree.variables)
+        attach(backend, handle, compilation.variables)
         self.variables.clear()
-        self.variables.update(compilation.tree.variables)
+        self.variables.update(compilation.variables)
         loaded = {}
-        for kernel, tree in zip(self.module.kernels, compilation.tree.kernels, strict=True):
+        for kernel, compiled in zip(self.module.kernels, compilation.compiled, strict=True):
             # A constant is what the signature said, and no launch gives it again; a function is asked what it holds.
             typed = self.module.typed(kernel, self.signatures)
             passed = [(n, t) for n, t in typed if not isinstance(t, ConstexprType) or t.held]
             call = None if kernel.is_annotated else call_of(passed)
-            cooperative = tree.name in compilation.cooperative
             loaded[kernel.name] = build_launcher(
-                backend, handle, kernel.name, tree.name, passed, tree, compilation.captured, cooperative, call
+                backend, handle, kernel.name, compiled, passed, compilation.captured, call
             )
         return loaded
 
@@ -234,10 +234,10 @@ class KernelModule:
         loaded = {}
         for kernel in self.kernels:
             # What the foreign code writes is not known, so every array is copied back.
+            compiled = CompiledKernel(kernel.name, cooperative=kernel.name in module.cooperative)
             loaded[kernel.name] = build_launcher(
-                module.backend, module.handle, kernel.name, kernel.name, _annotated(kernel),
-                cooperative=kernel.name in module.cooperative,
-            )  # fmt: skip
+                module.backend, module.handle, kernel.name, compiled, _annotated(kernel)
+            )
         return LoadedKernels(list(loaded), lambda: loaded, module.globals)
 
 

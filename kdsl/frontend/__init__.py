@@ -6,7 +6,7 @@ same expressions are evaluated in both passes: mistakes are reported (`reporting
 meanwhile is in `values`, which types meet as which in `convert` and `meet`, literals in `weak`. In this order:
 
 names           names with bindings, target_paths, branches; captures and host_structs: what the host gives; mangling
-annotations     as types; generics: what TypeVars stand for; parts: tuples and functions that a kernel is passed
+annotations     of variables; generics: what TypeVars stand for; parts: tuples and functions that a kernel is passed
 statements      assign with unpacking, places, swizzles, mutating; loops with array_loops; match; assert_messages
 expressions     operators (of operands) with vector_operators, struct_methods, pointers; logic; casts; choosing; effects
 calls           constructs (an index by object), intrinsics with overloads and arguments, builtin, tuples,
@@ -20,10 +20,11 @@ text            printing with composites; inline PTX: inline, ptx_template, ptx_
 mistakes        syntax, untyped (without types), hidden_names; hints with divisions and cuda_names, and instead
 """
 
-from kdsl.frontend.annotations import kernel_parameters
-from kdsl.frontend.captures import Captured
-from kdsl.frontend.check import Checked, KernelRequest, check_every, check_kernel, check_kernels, check_syntax
+from kdsl.annotations import kernel_parameters
+from kdsl.captured import Captured
+from kdsl.frontend.check import Checked, check_every, check_kernel, check_kernels, check_syntax
 from kdsl.frontend.names import mangle
+from kdsl.ir.request import KernelRequest
 
 __all__ = [
     "Captured",

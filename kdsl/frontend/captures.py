@@ -5,91 +5,25 @@ from __future__ import annotations
 import builtins
 import enum
 import sys
-from collections.abc import Mapping
-from types import CellType, FunctionType, MethodType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from kdsl.frontend.host_structs import Fields, constant, leaves
+from kdsl.captured import Captured, Contents, How, read, scope
+from kdsl.frontend.host_structs import constant
 from kdsl.frontend.values import POISON, Runtime, Static, Tuple, Value, Weak
 from kdsl.ir import nodes as ir
 from kdsl.lang.complex_type import ComplexType
-from kdsl.lang.struct import SCOPE, is_struct, struct_type_of
+from kdsl.lang.struct import is_struct, struct_type_of
 from kdsl.lang.types import ScalarType, as_type, boolean
-from kdsl.records import dataclass
 from kdsl.source import Span
 
 CONSTANT_ALIGNMENT = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A closure's variable, seen as a namespace."""
-
-    cell: CellType
-
-    def get(self, name: str) -> Any:
-        """What it holds; None while it is unbound."""
-        try:
-            return self.cell.cell_contents
-        except ValueError:
-            return None
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """What a NumPy array held when it was copied, seen as a namespace: it gives those bytes while they are the same."""
-
-    array: np.ndarray[Any, Any]
-    data: bytes
-
-    def get(self, name: str) -> Any:
-        return self.data if self.array.tobytes() == self.data else None
-
-
-@dataclass(frozen=True, slots=True)
-class Attributes:
-    """What ``owner.name`` was, seen as a namespace: the class's attribute, or what a property computes."""
-
-    owner: Any
-    value: Any
-
-    def get(self, name: str) -> Any:
-        try:
-            found = getattr(self.owner, name)
-        except AttributeError:
-            return self
-        return self.value if _is_same(found, self.value) else self
-
-
-def _is_same(found: Any, known: Any) -> bool:
-    """Whether these are one object, or the same numbers, which a property makes anew: 0.0 is not -0.0, NaN is NaN."""
-    if found is known:
-        return True
-    if type(found) is not type(known):
-        return False
-    if isinstance(known, tuple):
-        return len(found) == len(known) and all(map(_is_same, found, known))
-    if isinstance(known, MethodType):
-        return bool(found == known)
-    return isinstance(known, bool | int | float | str | np.generic) and repr(found) == repr(known)
-
-
 OWN = ("kdsl.groups.", "kdsl.random")
 """Modules with functions of the language that are written in it."""
-
-
-Namespace = Mapping[str, Any] | Cell | Contents | Attributes | Fields
-
-
-@dataclass(frozen=True, slots=True)
-class Captured:
-    """What a compiled kernel depends on: it is current while ``namespace.get(name) is value``."""
-
-    namespace: Namespace
-    name: str
-    value: Any
 
 
 class Captures:
@@ -97,6 +31,12 @@ class Captures:
 
     def __init__(self) -> None:
         self._found: dict[tuple[int, str], Captured] = {}
+        self._fixed: dict[tuple[int, str], Captured] = {}
+
+    @property
+    def fixed(self) -> tuple[Captured, ...]:
+        """What was found that does not change while the process runs."""
+        return tuple(self._fixed.values())
 
     @property
     def found(self) -> tuple[Captured, ...]:
@@ -106,58 +46,43 @@ class Captures:
         """The object that a function's free name is bound to; NameError if it is unbound."""
         free = function.__code__.co_freevars
         if name in free:
-            cell = Cell((function.__closure__ or ())[free.index(name)])
-            try:
-                value = cell.cell.cell_contents
-            except ValueError:
-                raise NameError(name) from None
-            return self._remember(id(cell.cell), cell, name, value)
-        # With postponed annotations Python does not see that a method's `x: T = 0` names what is around its class.
-        scope = getattr(function, SCOPE, {})
-        if name in scope:
-            return scope[name]
+            return self._read(How.CELL, (function.__closure__ or ())[free.index(name)], name)
+        types = scope(function)
+        if name in types:
+            return self._unwatched(How.SCOPE, types, name)
         namespace = function.__globals__
         if (function.__module__ or "").startswith(OWN):
             # The language's own functions do not change either, and each name would cost every launch a look.
             return namespace[name] if name in namespace else getattr(builtins, name)
-        if name in namespace:
-            return self._remember(id(namespace), namespace, name, namespace[name])
-        if not hasattr(builtins, name):
-            raise NameError(name)
-        # A global of that name may come to hide the builtin.
-        self._remember(id(namespace), namespace, name, None)
-        return getattr(builtins, name)
+        value = self._read(How.GLOBAL, namespace, name)
+        return value if name in namespace else getattr(builtins, name)
 
     def attribute(self, owner: Any, name: str) -> Any:
         """``owner.name`` of a module, a class or a plain object; AttributeError if there is none."""
-        value = getattr(owner, name)
         # The language's own objects do not change, and `block_idx.x` would cost every launch a look.
-        if type(owner).__module__.startswith("kdsl.") or isinstance(owner, enum.EnumMeta):
-            return value
-        namespace = getattr(owner, "__dict__", {})
-        if name in namespace and namespace[name] is value:
-            return self._remember(id(owner), namespace, name, value)
-        return self._remember(id(owner), Attributes(owner, value), name, value)
+        if type(owner).__module__.startswith("kdsl."):
+            return getattr(owner, name)
+        if isinstance(owner, enum.EnumMeta):
+            return self._unwatched(How.ATTRIBUTE, owner, name)
+        return self._read(How.ATTRIBUTE, owner, name)
 
     def member(self, owner: type, name: str) -> Any:
         """What a class itself has under a name; None if it has nothing."""
-        return self._remember(id(owner), vars(owner), name, vars(owner).get(name))
+        return self._read(How.MEMBER, owner, name)
 
     def function(self, function: FunctionType) -> None:
         """Note a function that is called: reloading a module, a notebook may put other code into the same object."""
         if not (function.__module__ or "").startswith(OWN):
-            self._remember(id(function), Attributes(function, function.__code__), "__code__", function.__code__)
+            self._read(How.FUNCTION, function, "__code__")
         for name in ("__defaults__", "__kwdefaults__"):
-            value = getattr(function, name)
-            if value:
-                self._remember(id(function), Attributes(function, value), name, value)
+            if getattr(function, name):
+                self._read(How.FUNCTION, function, name)
 
     def contents(self, array: np.ndarray[Any, Any]) -> bytes:
         """What an array of the host holds; launches notice when it holds something else."""
         known = self._found.get((id(array), "contents"))
         if known is None or not isinstance(known.namespace, Contents):
-            data = array.tobytes()
-            self._remember(id(array), Contents(array, data), "contents", data)
+            data: bytes = self._read(How.CONTENTS, array, "contents")
             return data
         return known.namespace.data
 
@@ -171,14 +96,21 @@ class Captures:
         if isinstance(value, tuple):
             for part in value:
                 self.watch(part)
-        elif is_struct(value):
-            held = leaves(struct_type_of(value), value)
-            self._found.setdefault((id(value), "fields"), Captured(Fields(value, held), "fields", held))
+        elif is_struct(value) and (id(value), "fields") not in self._found:
+            self._found[id(value), "fields"] = read(How.FIELDS, value, "fields")
 
-    def _remember(self, owner: int, namespace: Namespace, name: str, value: Any) -> Any:
-        self.watch(value)
-        self._found.setdefault((owner, name), Captured(namespace, name, value))
-        return value
+    def _read(self, how: How, owner: Any, name: str) -> Any:
+        """What a launch looks at again."""
+        found = read(how, owner, name)
+        self.watch(found.value)
+        self._found.setdefault((id(owner), name), found)
+        return found.value
+
+    def _unwatched(self, how: How, owner: Any, name: str) -> Any:
+        """What does not change in a process, so that a launch need not look, but may be another in the next one."""
+        found = read(how, owner, name)
+        self._fixed.setdefault((id(owner), name), found)
+        return found.value
 
 
 CONTAINERS = (ModuleType, type, enum.Enum)

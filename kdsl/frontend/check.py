@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from types import FunctionType
 from typing import TypeVar
 
+from kdsl.annotations import kernel_parameters
+from kdsl.captured import Captured
 from kdsl.frontend import convert
-from kdsl.frontend.annotations import kernel_parameters
-from kdsl.frontend.captures import Captured, Captures, host_value
+from kdsl.frontend.captures import Captures, host_value
 from kdsl.frontend.expressions import evaluate
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.functions import Instance, build, call_function
@@ -24,6 +24,7 @@ from kdsl.frontend.unwritten import check_written
 from kdsl.frontend.values import Passed, Runtime, Tuple, Value, type_of
 from kdsl.garbage import no_collection
 from kdsl.ir import nodes as ir
+from kdsl.ir.request import KernelRequest
 from kdsl.lang.generics import matched, variables
 from kdsl.lang.parameter_types import ConstexprType, GenericType
 from kdsl.lang.struct_type import StructType
@@ -44,20 +45,14 @@ from kdsl.source import CompileError, FunctionNode, SourceFile, Span, find_funct
 
 
 @dataclass(frozen=True)
-class KernelRequest:
-    """One kernel to check. ``parameters`` are the types from a launch, None where the annotation says it."""
-
-    function: FunctionType
-    parameters: tuple[Type | None, ...] | None = None
-    options: ir.Options = field(default_factory=ir.Options)
-
-
-@dataclass(frozen=True)
 class Checked:
-    """The typed tree, and the Python objects by name that it depends on."""
+    """The typed tree, and the Python objects by name that it depends on: those that a launch looks at again, and those
+    that do not change while the process runs.
+    """
 
     module: ir.Module
     captured: tuple[Captured, ...]
+    fixed: tuple[Captured, ...] = ()
 
 
 def check_kernel(request: KernelRequest) -> ir.Module:
@@ -105,7 +100,9 @@ def _check_kernels(requests: list[KernelRequest]) -> Checked:
         functions += session.functions
     if reporter.failed:
         raise reporter.error()
-    return Checked(ir.Module(tuple(kernels), tuple(functions), tuple(variables.items())), captures.found)
+    return Checked(
+        ir.Module(tuple(kernels), tuple(functions), tuple(variables.items())), captures.found, captures.fixed
+    )
 
 
 def _kernel(session: Session, request: KernelRequest) -> ir.Function:

@@ -8,7 +8,8 @@ from dataclasses import field, replace
 from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar, cast
 
-from kdsl.frontend.annotations import function_types, local_annotation
+from kdsl.annotations import function_types
+from kdsl.frontend.annotations import local_annotation
 from kdsl.frontend.arguments import match_arguments, plain_arguments
 from kdsl.frontend.callees import NestedFunction
 from kdsl.frontend.captures import host_value

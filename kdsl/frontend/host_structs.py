@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,46 +11,9 @@ from kdsl.frontend import convert
 from kdsl.ir import nodes as ir
 from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.fixed_array import FixedArrayType, items
-from kdsl.lang.struct import struct_type_of
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import Kind, MemoryType, PointerType, ScalarType, VectorType
 from kdsl.source import CompileError, Span
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Fields:
-    """What a struct object held when it was read, seen as a namespace: it gives that while it is the same."""
-
-    object: Any
-    held: tuple[Any, ...]
-
-    def get(self, name: str) -> Any:
-        return self.held if same(leaves(struct_type_of(self.object), self.object), self.held) else None
-
-
-def leaves(type: StructType, value: Any) -> tuple[Any, ...]:
-    """What the fields of an object hold, one after the other; of a vector each component."""
-    found: list[Any] = []
-    for field in type.fields:
-        found += _leaves(field.type, getattr(value, field.name))
-    return tuple(found)
-
-
-def _leaves(type: MemoryType, held: Any) -> list[Any]:
-    match type:
-        case FixedArrayType():
-            return [leaf for item in items(type, held) for leaf in _leaves(type.element, item)]
-        case StructType():
-            return [*leaves(type, held)]
-        case VectorType() if isinstance(held, Sequence | np.ndarray):
-            return [*held]
-        case _:
-            return [held]
-
-
-def same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
-    """Whether these are the same numbers: 0.0 is not -0.0, and NaN is NaN."""
-    return [(type(x), repr(x)) for x in a] == [(type(x), repr(x)) for x in b]
 
 
 def constant(type: MemoryType, value: Any, span: Span, what: str) -> ir.Expr:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from llvmlite import binding
 
+import kdsl.libdevice
 from kdsl.codegen import libdevice, nvptx
 from kdsl.target import Target
 
@@ -26,10 +27,10 @@ define ptx_kernel void @k(ptr addrspace(1) %p) {{
 
 @pytest.fixture
 def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(libdevice, "_package", lambda name: [])
-    libdevice._find.cache_clear()
+    monkeypatch.setattr(kdsl.libdevice, "_package", lambda name: [])
+    kdsl.libdevice._find.cache_clear()
     yield
-    libdevice._find.cache_clear()
+    kdsl.libdevice._find.cache_clear()
 
 
 def linked(name: str, target: Target = SM90, **options: bool) -> str:
