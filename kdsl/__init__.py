@@ -65,11 +65,14 @@ if TYPE_CHECKING:
         Stream,
         current_stream,
         empty,
+        empty_like,
+        full,
         legacy_stream,
         per_thread_stream,
         synchronize,
         to_device,
         zeros,
+        zeros_like,
     )
     from kdsl.lang import atomic
     from kdsl.lang import math as math
@@ -273,7 +276,10 @@ _MODULES = {
     "kdsl.current": "current_device devices set_device",
     "kdsl.module": "KernelModule LoadedModule cuda_module load_module",
     "kdsl.variables": "constant device",
-    "kdsl.host": "Event Stream current_stream empty legacy_stream per_thread_stream synchronize to_device zeros",
+    "kdsl.host": (
+        "Event Stream current_stream empty empty_like full legacy_stream per_thread_stream synchronize to_device "
+        "zeros zeros_like"
+    ),
     "kdsl.runtime.config": "LaunchConfig",
     "kdsl.runtime.device": "Device",
     "kdsl.runtime.memory": "DeviceArray",
@@ -378,6 +384,7 @@ __all__ = [
     "dp4a",
     "elect_sync",
     "empty",
+    "empty_like",
     "errors",
     "f8e4m3",
     "f8e4m3x2",
@@ -399,6 +406,7 @@ __all__ = [
     "fence",
     "ffs",
     "fma",
+    "full",
     "funnel_shift_l",
     "funnel_shift_lc",
     "funnel_shift_r",
@@ -496,4 +504,5 @@ __all__ = [
     "warp_id",
     "warp_size",
     "zeros",
+    "zeros_like",
 ]

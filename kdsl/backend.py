@@ -158,8 +158,24 @@ class Backend(Protocol):
         """Copy ``size`` bytes within the device."""
         ...
 
-    def fill(self, address: int, value: int, size: int) -> None:
-        """Set ``size`` bytes to the byte ``value``."""
+    def copy_strided(
+        self,
+        destination: int,
+        destination_strides: tuple[int, ...],
+        source: int,
+        source_strides: tuple[int, ...],
+        shape: tuple[int, ...],
+        itemsize: int,
+    ) -> None:
+        """Copy an array of elements of ``itemsize`` bytes within the device; strides are in bytes, and a source's may
+        be 0. Nothing of the source may be overwritten.
+        """
+        ...
+
+    def fill(self, address: int, value: int, size: int, width: int = 1) -> None:
+        """Set ``size`` bytes to ``value``, repeated: an unsigned int of ``width`` bytes, 1, 2 or 4, which divides the
+        address and the size.
+        """
         ...
 
     def load(self, image: bytes) -> Any:

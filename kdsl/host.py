@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from kdsl.backend import Backend
 from kdsl.current import backend_of, current_backend
 from kdsl.lang.types import F32
@@ -34,6 +36,43 @@ def zeros(shape: int | tuple[int, ...], dtype: Any = F32, *, device: str | int |
 
 def _chosen(device: str | int | Device | None) -> Backend:
     return current_backend() if device is None else backend_of(device)
+
+
+def full(
+    shape: int | tuple[int, ...], value: Any, dtype: Any = F32, *, device: str | int | Device | None = None
+) -> DeviceArray:
+    """An array on ``device`` (the current one, if it is None) whose elements are all ``value``, which ``dtype`` has to
+    hold.
+    """
+    return memory.full(shape, value, dtype, backend=_chosen(device))
+
+
+def empty_like(
+    array: Any,
+    dtype: Any = None,
+    shape: int | tuple[int, ...] | None = None,
+    *,
+    device: str | int | Device | None = None,
+) -> DeviceArray:
+    """An uninitialised array with the shape and dtype of a NumPy array or a DeviceArray, on the device of the latter or
+    the current one; ``dtype``, ``shape`` and ``device`` say otherwise.
+    """
+    there = array.backend if device is None and isinstance(array, DeviceArray) else _chosen(device)
+    wanted = array.shape if shape is None else shape
+    return memory.empty(wanted, array.dtype if dtype is None else dtype, backend=there)
+
+
+def zeros_like(
+    array: Any,
+    dtype: Any = None,
+    shape: int | tuple[int, ...] | None = None,
+    *,
+    device: str | int | Device | None = None,
+) -> DeviceArray:
+    """As `empty_like`, an array of zeros."""
+    made = empty_like(array, dtype, shape, device=device)
+    made.fill(np.zeros((), made.dtype))
+    return made
 
 
 def synchronize() -> None:

@@ -14,6 +14,7 @@ DETAILS: dict[str, Callable[..., str]] = {
     "write": lambda address, source, *_: f"{source.nbytes} bytes",
     "read": lambda address, destination, *_: f"{destination.nbytes} bytes",
     "copy": lambda destination, source, size, *_: f"{size} bytes",
+    "copy_strided": lambda to, to_strides, of, of_strides, shape, itemsize: f"{shape} elements of {itemsize} bytes",
     "fill": lambda address, value, size, *_: f"{size} bytes",
     "load": lambda image, *_: f"{len(image)} bytes",
     "function": lambda module, name, *_: name,

@@ -92,9 +92,24 @@ class Emulator(EmulatedStreams):
         self.check_callback()
         self.memory.span(destination, size, "copy")[:] = self.memory.span(source, size, "copy")
 
-    def fill(self, address: int, value: int, size: int) -> None:
+    def copy_strided(
+        self,
+        destination: int,
+        destination_strides: tuple[int, ...],
+        source: int,
+        source_strides: tuple[int, ...],
+        shape: tuple[int, ...],
+        itemsize: int,
+    ) -> None:
         self.check_callback()
-        self.memory.span(address, size, "fill")[:] = value & 0xFF
+        written = self.memory.strided(destination, destination_strides, shape, itemsize)
+        written[...] = self.memory.strided(source, source_strides, shape, itemsize)
+
+    def fill(self, address: int, value: int, size: int, width: int = 1) -> None:
+        self.check_callback()
+        self.memory.span(address, size, "fill").reshape(-1, width)[:] = np.frombuffer(
+            value.to_bytes(width, "little"), np.uint8
+        )
 
     # Modules.
 

@@ -186,6 +186,16 @@ class GlobalMemory:
             raise IllegalAddressError(f"{what} of {size} bytes at {address:#x}: {outside(allocation, offset, size)}")
         return allocation.buffer[offset : offset + size]
 
+    def strided(self, address: int, strides: tuple[int, ...], shape: tuple[int, ...], itemsize: int) -> Array:
+        """The elements of a host's strided copy, each as opaque bytes; MemoryFault if they are not inside of one
+        allocation.
+        """
+        ends = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
+        low, high = sum(end for end in ends if end < 0), sum(end for end in ends if end > 0)
+        size = high - low + itemsize if 0 not in shape else 0
+        first = self.span(address + low, size, "copy")[-low : itemsize - low].view(f"V{itemsize}")
+        return np.lib.stride_tricks.as_strided(first, shape, strides)
+
     def why_missing(self, address: int) -> str:
         window = address >> WINDOW_BITS
         if window in self.freed:

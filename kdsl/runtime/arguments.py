@@ -19,8 +19,10 @@ from kdsl.lang.types import I32, ML_DTYPES, U64, ArrayType, PointerType, ScalarT
 from kdsl.records import dataclass
 from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, ExtentError
 from kdsl.runtime.foreign_memory import device_of
+from kdsl.runtime.host_values import is_masked
 from kdsl.runtime.interface import NO_ORDER, ForeignArray, NotOnDeviceError, foreign_array
-from kdsl.runtime.memory import DeviceArray, contiguous_strides, is_masked
+from kdsl.runtime.layout import contiguous_strides, is_contiguous
+from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.scalars import packable, shown
 from kdsl.runtime.structs import struct_bytes
 from kdsl.runtime.vectors import vector_bytes
@@ -80,7 +82,7 @@ class Parameter:
 class ArrayArgument:
     """An array that fits its parameter. ``strides`` are in elements, None if C-contiguous.
 
-    ``host`` must be copied to the device first.
+    ``host`` must be copied to the device first. ``copy`` is what makes a contiguous copy, as a user writes it.
     """
 
     address: int
@@ -89,6 +91,7 @@ class ArrayArgument:
     host: np.ndarray[Any, Any] | None = None
     stream: int | None = None
     foreign: ForeignArray | None = None
+    copy: str = "a contiguous copy"
 
     @property
     def element_strides(self) -> tuple[int, ...]:
@@ -133,8 +136,10 @@ def array_argument(parameter: Parameter, value: Any, backend: Backend, stream: i
 def _of_vectors(parameter: Parameter, vector: VectorType, found: ArrayArgument) -> ArrayArgument:
     """The same memory as an array of vectors: its last axis is that of their components."""
     shape, name = found.shape, parameter.name
-    if found.strides is not None and not _is_contiguous(shape, found.strides):
-        raise _not_contiguous(parameter, shape, f"np.ascontiguousarray({name})" if found.host is not None else "a copy")
+    if found.strides is not None and not is_contiguous(shape, found.strides):
+        raise _not_contiguous(
+            parameter, shape, f"np.ascontiguousarray({name})" if found.host is not None else found.copy
+        )
     if isinstance(parameter.type, ArrayType) and (len(shape) != parameter.type.ndim + 1 or shape[-1] != vector.lanes):
         fix = f"pass {name}.reshape({'-1' if parameter.type.ndim == 1 else '...'}, {vector.lanes})"
         raise parameter.error(ArgumentValueError, f"an array of shape {shape}", fix)
@@ -157,8 +162,14 @@ def _device_array(parameter: Parameter, array: DeviceArray, backend: Backend) ->
             f"this launch is on {device_name(backend)}, with its other arguments: pass "
             f"{parameter.name}.to({device_name(backend)!r}), a copy there",
         )
+    if array.is_freed:
+        raise parameter.error(
+            ArgumentValueError, f"{array!r}, whose memory free() has given back", "pass another array"
+        )
     _check_dtype(parameter, array.layout.type, f"a DeviceArray of {array.dtype}")
-    return ArrayArgument(array.address, array.shape)
+    if array.is_contiguous:
+        return ArrayArgument(array.address, array.shape)
+    return ArrayArgument(array.address, array.shape, array.element_strides, copy=f"{parameter.name}.copy()")
 
 
 def _host_array(parameter: Parameter, array: np.ndarray[Any, Any]) -> ArrayArgument:
@@ -172,15 +183,14 @@ def _host_array(parameter: Parameter, array: np.ndarray[Any, Any]) -> ArrayArgum
         or is_masked(array)
     ):
         raise _host_problem(parameter, array)
-    strides = None
-    if not flags.c_contiguous:
-        size = dtype.itemsize
-        if any(stride % size for stride in array.strides):
-            raise _not_contiguous(parameter, array.shape, f"np.ascontiguousarray({parameter.name})")
-        strides = tuple(stride // size for stride in array.strides)
     # Why not array.ctypes? It makes an object each time; the interface is half the price.
     address: int = array.__array_interface__["data"][0]
-    return ArrayArgument(address, array.shape, strides, array)
+    if flags.c_contiguous:
+        return ArrayArgument(address, array.shape, host=array)
+    size, copy = dtype.itemsize, f"np.ascontiguousarray({parameter.name})"
+    if any(stride % size for stride in array.strides):
+        raise _not_contiguous(parameter, array.shape, copy)
+    return ArrayArgument(address, array.shape, tuple(stride // size for stride in array.strides), array, copy=copy)
 
 
 def _host_problem(parameter: Parameter, array: np.ndarray[Any, Any]) -> ArgumentError:
@@ -350,9 +360,8 @@ def _check_layout(parameter: Parameter, found: ArrayArgument) -> None:
             f"an array with {_dimensions(len(found.shape))}, shape {found.shape}",
             f"pass {parameter.name}.reshape(-1)" if type_.ndim == 1 else f"reshape it to {type_.ndim} dimensions",
         )
-    if found.strides is not None and not strided and not _is_contiguous(found.shape, found.strides):
-        copy = f"np.ascontiguousarray({parameter.name})" if found.host is not None else "a contiguous copy"
-        raise _not_contiguous(parameter, found.shape, copy)
+    if found.strides is not None and not strided and not is_contiguous(found.shape, found.strides):
+        raise _not_contiguous(parameter, found.shape, found.copy)
     if isinstance(type_, ArrayType) and (type_.index or I32).bits == 32:
         _check_narrow(parameter, found)
 
@@ -376,12 +385,3 @@ def _check_narrow(parameter: Parameter, found: ArrayArgument) -> None:
             f"an array of shape {found.shape}, whose offsets do not fit 32 bits",
             "compile the kernel's 64-bit variant (an Array with i64 extents), or pass a smaller part",
         )
-
-
-def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    if 0 in shape:
-        return True
-    return all(
-        extent == 1 or stride == expected
-        for extent, stride, expected in zip(shape, strides, contiguous_strides(shape), strict=True)
-    )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kdsl.runtime import driver_errors
+from kdsl.runtime import driver_errors, driver_launch, driver_modules
 from kdsl.runtime.driver_calls import Calls
+from kdsl.runtime.driver_modules import CudaFunction
 from kdsl.runtime.driver_streams import DriverStreams
+from kdsl.runtime.parameters import ParameterBuffer
+from kdsl.runtime.strided import StridedCopy, strided_copies
 
 
 class DriverMemory(DriverStreams):
@@ -18,6 +21,7 @@ class DriverMemory(DriverStreams):
         super().__init__(calls)
         self.description: str = bytes(calls.bare("cuDeviceGetName", 128, calls.device)).split(b"\0")[0].decode()
         self._pool: Any = None
+        self._strided_kernels: dict[tuple[int, int, int], CudaFunction] = {}
 
     def _attribute(self, name: str) -> int:
         attribute = getattr(self._calls.api.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
@@ -106,10 +110,38 @@ class DriverMemory(DriverStreams):
             self._calls.call("cuMemcpyDtoDAsync", destination, source, size, 0)
             self.foreign.filled()
 
-    def fill(self, address: int, value: int, size: int) -> None:
+    def copy_strided(
+        self,
+        destination: int,
+        destination_strides: tuple[int, ...],
+        source: int,
+        source_strides: tuple[int, ...],
+        shape: tuple[int, ...],
+        itemsize: int,
+    ) -> None:
+        self._calls.enter()
+        self.foreign.join()
+        for part in strided_copies(shape, destination_strides, source_strides, itemsize, destination, source):
+            if part.axes:
+                enqueue = driver_launch.prepare(self._calls, self._strided_kernel(part), part.launch)
+                enqueue(ParameterBuffer(part.parameters))
+            else:
+                self.copy(part.destination, part.source, part.unit)
+        self.foreign.filled()
+
+    def _strided_kernel(self, part: StridedCopy) -> CudaFunction:
+        """The kernel for copies of this form; the driver assembles it when it is first needed."""
+        found = self._strided_kernels.get(part.key)
+        if found is None:
+            module = driver_modules.load(self._calls, part.ptx().encode())
+            found = self._strided_kernels[part.key] = driver_modules.find(self._calls, module, part.name)
+        return found
+
+    def fill(self, address: int, value: int, size: int, width: int = 1) -> None:
         if size:
             self.foreign.join()
-            self._calls.call("cuMemsetD8Async", address, value & 0xFF, size, 0)
+            name = {1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}[width]
+            self._calls.call(name, address, value, size // width, 0)
             self.foreign.filled()
 
     def synchronize(self) -> None:

@@ -14,7 +14,8 @@ import numpy as np
 
 from kdsl.backend import Backend
 from kdsl.records import dataclass
-from kdsl.runtime.memory import Allocation, host_bytes
+from kdsl.runtime.allocation import Allocation
+from kdsl.runtime.array_copies import host_bytes
 
 # Bytes: what is aligned for vectors on the host is aligned for them on the device.
 LARGEST_VECTOR = 16

@@ -39,7 +39,7 @@ def infer_type(kernel: str, name: str, value: Any) -> Type:
     """
     where = f"{kernel}: argument `{name}`"
     if isinstance(value, DeviceArray):
-        return _array(where, value.layout.type, value.ndim, strided=False)
+        return _array(where, value.layout.type, value.ndim, strided=not value.is_contiguous)
     if isinstance(value, np.ndarray):
         return _array(where, _element(where, value.dtype), value.ndim, strided=not value.flags.c_contiguous)
     if isinstance(value, np.generic):

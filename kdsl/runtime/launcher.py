@@ -10,6 +10,7 @@ import math
 import struct
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -26,7 +27,7 @@ from kdsl.runtime.foreign_memory import note_launch
 from kdsl.runtime.formats import struct_format
 from kdsl.runtime.host_arrays import HostArrays
 from kdsl.runtime.interface import NO_ORDER
-from kdsl.runtime.memory import layout_of
+from kdsl.runtime.layout import layout_of
 from kdsl.runtime.packer import layout_name, name_prefix, packer_source, struct_name, variable_names
 from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.runtime.scalars import REAL_CLASSES, WIDE_CLASSES, bf16_bits, shown
@@ -151,9 +152,9 @@ class Launcher:
         variables = variable_names([(p.name, p.type) for p in self.parameters], self.call)
         for parameter, variable in zip(self.parameters, variables, strict=True):
             if isinstance(parameter.type, (PointerType, ArrayType)):
-                for wide in (False, True):
-                    layout = layout_of(self.backend, parameter.element, wide)
-                    scope[layout_name(variable, parameter.element, wide)] = layout
+                for wide, form in product((False, True), ("", "strided")):
+                    layout = layout_of(self.backend, parameter.element, wide, form)
+                    scope[layout_name(variable, parameter.element, wide, form)] = layout
             elif isinstance(parameter.type, StructType):
                 scope[struct_name(variable)] = partial(
                     struct_bytes, parameter.where, parameter.type, backend=self.backend

@@ -1,122 +1,61 @@
-"""DeviceArray: a C-contiguous array in a device's memory, over any Backend."""
+"""DeviceArray: an array in a device's memory, or a view of one, over any Backend."""
 
 from __future__ import annotations
 
-import functools
 import math
-import operator
-import sys
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from kdsl.backend import Backend, device_name
-from kdsl.lang.struct_dtype import struct_of_dtype
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import F32, ScalarType, as_type
+from kdsl.lang.types import F32, ScalarType
+from kdsl.runtime import array_copies, array_views
+from kdsl.runtime.allocation import Allocation
+from kdsl.runtime.array_views import Geometry
 from kdsl.runtime.device import Device
-
-INT32_ELEMENTS = 2**31 - 1
-FILL_PIECE = 64 * 1024
-
-
-class Layout:
-    """What a launcher must know of an array at a glance; interned per backend, so that it is compared by ``is``.
-
-    ``wide`` marks arrays whose element offsets do not fit 31 bits.
-    """
-
-    __slots__ = ("backend", "dtype", "type", "wide")
-
-    def __init__(self, backend: Backend, type_: ScalarType | StructType, wide: bool) -> None:
-        self.backend, self.type, self.wide = backend, type_, wide
-        self.dtype = type_.numpy
+from kdsl.runtime.host_values import HostArray, host_array, is_masked
+from kdsl.runtime.layout import (
+    INT32_ELEMENTS,
+    Layout,
+    checked_bytes,
+    contiguous_strides,
+    element_type,
+    is_contiguous,
+    layout_of,
+    normal_shape,
+    reach,
+)
 
 
-class Allocation:
-    """Owns device memory, and gives it back when the last array that uses it is gone."""
+class Absent:
+    """Stands for what arrays of other libraries have, and says what to write instead."""
 
-    __slots__ = ("__weakref__", "address", "backend", "size")
+    def __init__(self, hint: str) -> None:
+        self.hint = hint
 
-    def __init__(self, backend: Backend, size: int) -> None:
-        self.backend, self.size = backend, size
-        # Why no allocation of 0 bytes? Not every device has one. The null address is refused if a kernel reads it.
-        self.address = 0
-        self.address = backend.alloc(size) if size else 0
+    def __set_name__(self, _: type, name: str) -> None:
+        self.name = name
 
-    def __reduce__(self) -> NoReturn:
-        # A second owner of the same address would free it twice.
-        raise TypeError(
-            "device memory is neither pickled nor deep-copied; copy it with .to_host() and kdsl.to_device()"
-        )
-
-    def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
-        # At interpreter exit the driver may be gone already, and the process gives all memory back anyway. `sys` may be
-        # gone, too: a default value stays.
-        if self.address and not is_exiting():
-            self.backend.free(self.address)
-
-
-def layout_of(backend: Backend, type_: ScalarType | StructType, wide: bool = False) -> Layout:
-    """The one `Layout` for these three. Backends hash by identity and live as long as the process."""
-    key: Any = backend  # a Protocol says nothing of hashing
-    return _layout(key, type_, wide)
-
-
-@functools.cache
-def _layout(backend: Any, type_: ScalarType | StructType, wide: bool) -> Layout:
-    return Layout(backend, type_, wide)
-
-
-def element_type(dtype: Any) -> ScalarType | StructType:
-    """The type that a dtype (ours, NumPy's or Python's) means, or a `@struct` class; TypeError for what kernels cannot
-    hold.
-    """
-    if isinstance(dtype, np.dtype) and dtype.names is not None:
-        return struct_of_dtype(dtype)
-    found = as_type(dtype)
-    if not isinstance(found, ScalarType | StructType):
-        raise TypeError(f"the elements of a DeviceArray are scalars or structs, got {found}")
-    return found
-
-
-def normal_shape(shape: Any) -> tuple[int, ...]:
-    """A shape as a tuple of ints, from an int or a sequence; ValueError for negative extents."""
-    extents = shape if isinstance(shape, (tuple, list)) else (shape,)
-    try:
-        out = tuple(operator.index(extent) for extent in extents)
-    except TypeError:
-        raise TypeError(f"a shape is an int or a tuple of ints, got {shape!r}") from None
-    if any(extent < 0 for extent in out):
-        raise ValueError(f"negative extent in the shape {out}")
-    return out
-
-
-def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides, in elements, of a C-contiguous array."""
-    out, step = [], 1
-    for extent in reversed(shape):
-        out.append(step)
-        step *= extent
-    return tuple(reversed(out))
-
-
-def host_bytes(array: np.ndarray[Any, Any]) -> memoryview:
-    """The bytes of a C-contiguous host array, any dtype (ml_dtypes' too, which have no buffer format)."""
-    return array.reshape(-1).view(np.uint8).data
+    def __get__(self, array: Any, _: Any = None) -> NoReturn:
+        raise AttributeError(f"a DeviceArray has no {self.name!r}: {self.hint}")
 
 
 class DeviceArray:
-    """A C-contiguous array in device memory; the memory is freed with the last array that uses it.
+    """An array in device memory, or a view of one; the memory is freed with the last array that uses it.
 
-    Made by `to_device`, `empty` and `zeros`. Reshaping shares memory. Read it on the host with `to_host`.
+    Made by `to_device`, `empty`, `zeros` and `full`, C-contiguous. Indexing by ints and slices, `reshape`, `ravel`,
+    `transpose`, `squeeze` and `view` share memory, and never copy. Read it on the host with `to_host`.
     """
 
-    __slots__ = ("__weakref__", "_owner", "address", "layout", "shape")
+    __slots__ = ("__weakref__", "_owner", "_strides", "address", "layout", "shape")
     layout: Layout
     address: int
     shape: tuple[int, ...]
+
+    # NumPy's operators and functions leave it alone.
+    __array_ufunc__ = None
 
     def __init__(
         self,
@@ -125,16 +64,25 @@ class DeviceArray:
         backend: Backend,
         owner: Any = None,
         address: int | None = None,
+        strides: tuple[int, ...] | None = None,
     ) -> None:
-        """Fresh memory, or memory at ``address`` that ``owner`` keeps alive."""
-        count = math.prod(shape)
+        """Fresh memory, or memory at ``address`` that ``owner`` keeps alive. ``strides`` are in elements."""
         if address is None:
-            owner = Allocation(backend, count * type_.size)
+            owner = Allocation(backend, checked_bytes(shape, type_))
             address = owner.address
+        if strides is not None and is_contiguous(shape, strides):
+            strides = None
         self._owner = owner
+        self._strides = strides
         self.address = address
         self.shape = shape
-        self.layout = layout_of(backend, type_, count > INT32_ELEMENTS)
+        if strides is None:
+            self.layout = layout_of(backend, type_, math.prod(shape) > INT32_ELEMENTS)
+        else:
+            before, after = reach(shape, strides)
+            self.layout = layout_of(backend, type_, max(after, -before) >= INT32_ELEMENTS, "strided")
+        if isinstance(owner, Allocation):
+            owner.add(self)
 
     @property
     def backend(self) -> Backend:
@@ -166,59 +114,78 @@ class DeviceArray:
         return self.size * self.itemsize
 
     @property
+    def is_contiguous(self) -> bool:
+        """Whether its elements lie one after the other, in C's order."""
+        return self._strides is None
+
+    @property
+    def is_freed(self) -> bool:
+        """Whether `free` has given the memory back."""
+        return self.layout.form == "freed"
+
+    @property
+    def element_strides(self) -> tuple[int, ...]:
+        """Elements from one to the next along each axis."""
+        return contiguous_strides(self.shape) if self._strides is None else self._strides
+
+    @property
     def strides(self) -> tuple[int, ...]:
         """Bytes from one element to the next along each axis, as NumPy counts them."""
-        return tuple(stride * self.itemsize for stride in contiguous_strides(self.shape))
+        return tuple(stride * self.itemsize for stride in self.element_strides)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
+        self.check_live()
         if self.backend.name != "cuda":
             raise AttributeError(
                 f"this DeviceArray is on the {self.backend.name}, where no CUDA library can read it; use .to_host()"
             )
+        if isinstance(self._owner, Allocation):
+            self._owner.is_shared = True
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,
             "data": (self.address, False),
-            "strides": None,
+            "strides": None if self._strides is None else self.strides,
             "version": 3,
             # 1 is the legacy default stream, which everything launched here is ordered with.
             "stream": 1,
         }
 
-    def to_host(self, out: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
+    # Copies.
+
+    def to_host(self, out: HostArray | None = None) -> HostArray:
         """The elements as a NumPy array (``out``, if given), after all work enqueued before."""
+        self.check_live()
         if out is None:
             out = np.empty(self.shape, self.dtype)
-        elif not isinstance(out, np.ndarray):
-            raise TypeError(f"out must be a NumPy array, got {type(out).__name__}")
-        elif out.shape != self.shape or out.dtype != self.dtype:
-            raise ValueError(f"out has {out.dtype}{list(out.shape)}, this array {self.dtype}{list(self.shape)}")
-        elif not out.flags.writeable:
-            raise ValueError("out is read-only")
-        if not self.size:
-            return out
-        if out.flags.c_contiguous:
-            self.backend.read(self.address, host_bytes(out))
         else:
-            out[...] = self.to_host()
+            array_copies.check_out(self, out)
+        array_copies.read(self, out)
         return out
+
+    def item(self) -> Any:
+        """The one element as a Python number (a record for a struct), after all work enqueued before."""
+        if self.size != 1:
+            raise ValueError(f"item() reads one element, and this array has {self.size}: write a[i].item()")
+        return self.to_host().item()
 
     def copy_from(self, source: Any) -> None:
         """Overwrite all elements from a host array or a DeviceArray of the same shape and dtype."""
+        self.check_live()
         array = source if isinstance(source, DeviceArray) else np.asarray(source)
-        if array.shape != self.shape or array.dtype != self.dtype:
+        if array.shape != self.shape or array.dtype.newbyteorder("=") != self.dtype:
             raise ValueError(
                 f"the source has {array.dtype}{list(array.shape)}, this array {self.dtype}{list(self.shape)}"
             )
-        if not self.size:
-            return
-        if not isinstance(array, DeviceArray):
-            self.backend.write(self.address, host_bytes(np.asarray(array, order="C")))
-        elif array.backend is self.backend:
-            self.backend.copy(self.address, array.address, self.nbytes)
+        self[...] = source
+
+    def copy_to(self, destination: Any) -> None:
+        """Copy all elements to a host array or a DeviceArray of the same shape and dtype."""
+        if isinstance(destination, DeviceArray):
+            destination.copy_from(self)
         else:
-            self.backend.write(self.address, host_bytes(array.to_host()))
+            self.to_host(destination)
 
     def to(self, device: str | int | Device) -> DeviceArray:
         """The same elements on ``device``: a copy, or this array itself if it lives there."""
@@ -229,57 +196,152 @@ class DeviceArray:
         copy.copy_from(self)
         return copy
 
+    def copy(self) -> DeviceArray:
+        """A C-contiguous copy in memory of its own."""
+        self.check_live()
+        out = self.new(self.shape)
+        array_copies.copy(out, self)
+        return out
+
     def fill(self, value: Any) -> None:
-        """Set every element to ``value``, converted as NumPy does (OverflowError for an int out of range)."""
-        element = np.full(1, value, self.dtype)
-        pattern = element.tobytes()
-        if not self.size:
-            return
-        if pattern == pattern[:1] * len(pattern):
-            self.backend.fill(self.address, pattern[0], self.nbytes)
-            return
-        # A first piece from the host, then the device doubles what is there.
-        done = min(self.nbytes, FILL_PIECE)
-        self.backend.write(self.address, host_bytes(np.full(done // self.itemsize, element[0], self.dtype)))
-        while done < self.nbytes:
-            step = min(done, self.nbytes - done)
-            self.backend.copy(self.address + done, self.address, step)
-            done += step
+        """Set every element to ``value``, a number that the dtype holds (or a record of a struct's)."""
+        self.check_live()
+        array_copies.fill(self, value)
+
+    def new(self, shape: tuple[int, ...]) -> DeviceArray:
+        """An uninitialised array of the same dtype on the same device."""
+        return DeviceArray(shape, self.layout.type, self.backend)
+
+    def free(self) -> None:
+        """Give the memory back now, after the work enqueued before. The array and all views of it cannot be used any
+        more; calling it again does nothing. ValueError for memory that a module or another library owns.
+        """
+        if not isinstance(self._owner, Allocation):
+            raise ValueError(f"this memory belongs to {self._owner!r}, which frees it")
+        self._owner.release()
+
+    def check_live(self) -> None:
+        """ValueError once the memory was freed."""
+        if self.layout.form == "freed":
+            raise ValueError(f"this {self!r} was freed by free(), of it or of an array that shares its memory")
+
+    # Views.
+
+    def __getitem__(self, key: Any) -> DeviceArray:
+        return self._view(array_views.indexed(self._geometry(), key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        target = self[key]
+        if isinstance(value, DeviceArray):
+            value.check_live()
+            if value.dtype != self.dtype:
+                raise ValueError(f"the source has the dtype {value.dtype}, this array {self.dtype}: convert a copy")
+            _check_broadcast(value.shape, target.shape)
+            if value.backend is self.backend:
+                array_copies.copy(target, value)
+                return
+            value = value.to_host()
+        source = host_array(value, self.layout.type)
+        _check_broadcast(source.shape, target.shape)
+        array_copies.write(target, source)
 
     def reshape(self, *shape: Any) -> DeviceArray:
-        """The same memory under another shape; one extent may be -1."""
-        # NumPy's own rules and messages, on an array that takes no memory.
-        model = np.broadcast_to(np.empty((), np.uint8), (self.size,)).reshape(*shape)
-        return DeviceArray(model.shape, self.layout.type, self.backend, self._owner, self.address)
+        """The same memory under another shape; one extent may be -1. ValueError if only a copy has it so."""
+        geometry = array_views.reshaped(self._geometry(), shape)
+        if geometry is None:
+            raise ValueError(
+                f"no view of {self!r} with the strides {self.strides} has this shape: write a.copy().reshape(...)"
+            )
+        return self._view(geometry)
+
+    def ravel(self) -> DeviceArray:
+        """The same memory with one dimension; ValueError if only a copy has it so."""
+        return self.reshape(-1)
+
+    def transpose(self, *axes: Any) -> DeviceArray:
+        """The same memory with the axes reversed, or in the order of ``axes``."""
+        return self._view(array_views.transposed(self._geometry(), axes))
+
+    @property
+    def T(self) -> DeviceArray:
+        """The same memory with the axes reversed."""
+        return self.transpose()
+
+    def squeeze(self, axis: int | tuple[int, ...] | None = None) -> DeviceArray:
+        """The same memory without the axes of extent 1 (or those of them that ``axis`` names)."""
+        return self._view(array_views.squeezed(self._geometry(), axis))
 
     def view(self, dtype: Any) -> DeviceArray:
         """The same memory as elements of another type, as NumPy's ``view``: the last extent changes with the size."""
         type_ = element_type(dtype)
-        # NumPy's own rules and messages, on an array that takes no memory.
-        model = np.lib.stride_tricks.as_strided(
-            np.empty(1, f"V{self.itemsize}"), self.shape, contiguous_strides((*self.shape, self.itemsize))[:-1]
-        ).view(f"V{type_.size}")
-        if self.address % type_.align:
-            raise ValueError(f"{type_} lies at multiples of {type_.align}, and this array at {self.address:#x}")
-        return DeviceArray(model.shape, type_, self.backend, self._owner, self.address)
+        return self._view(array_views.viewed(self._geometry(), type_.size), type_)
+
+    def _geometry(self) -> Geometry:
+        self.check_live()
+        return Geometry(self.shape, self.strides, self.itemsize, self.address)
+
+    def _view(self, geometry: Geometry, type_: ScalarType | StructType | None = None) -> DeviceArray:
+        type_ = type_ or self.layout.type
+        shape, size = geometry.shape, type_.size
+        if 0 in shape:
+            return DeviceArray(shape, type_, self.backend, self._owner, self.address)
+        if any(stride % size for stride, extent in zip(geometry.strides, shape, strict=True) if extent > 1):
+            raise ValueError(f"elements of {size} bytes at strides of {geometry.strides} bytes: view a.copy()")
+        if geometry.offset % type_.align:
+            raise ValueError(f"{type_} lies at multiples of {type_.align}, and this array at {geometry.offset:#x}")
+        strides = tuple(stride // size for stride in geometry.strides)
+        return DeviceArray(shape, type_, self.backend, self._owner, geometry.offset, strides)
+
+    def __copy__(self) -> DeviceArray:
+        return self._view(self._geometry())
+
+    # What it does not do as other arrays do.
 
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of a 0-dimensional DeviceArray")
         return self.shape[0]
 
-    def __repr__(self) -> str:
-        return f"DeviceArray(shape={self.shape}, dtype={self.dtype}, on {device_name(self.backend)})"
+    def __iter__(self) -> Iterator[DeviceArray]:
+        if self.ndim < 2:
+            raise TypeError("a DeviceArray does not iterate over its elements, each a copy: iterate over a.to_host()")
+        return (self[index] for index in range(self.shape[0]))
 
-    def __array__(self, *_: Any, **__: Any) -> np.ndarray[Any, Any]:
+    def __repr__(self) -> str:
+        form = f", {self.layout.form}" if self.layout.form else ""
+        return f"DeviceArray(shape={self.shape}, dtype={self.dtype}, on {device_name(self.backend)}{form})"
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError("a DeviceArray is not copied to the host unasked: use .to_host()")
 
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a DeviceArray has no truth value: write a is not None, a.size > 0, or test a.to_host()")
 
-def is_masked(array: Any) -> bool:
-    """Whether it is a NumPy masked array. Plain arrays are not asked: NumPy imports np.ma when it is first named, which
-    takes 50 ms.
-    """
-    return type(array) is not np.ndarray and isinstance(array, np.ndarray) and isinstance(array, np.ma.MaskedArray)
+    def __eq__(self, other: object) -> NoReturn:
+        raise TypeError(
+            "DeviceArrays are not compared: write np.array_equal(a.to_host(), b.to_host()), or a is b for the object"
+        )
+
+    __ne__ = __eq__
+    __hash__ = object.__hash__
+
+    if not TYPE_CHECKING:
+        astype = Absent("convert on the host, kdsl.to_device(a.to_host().astype(...)), or in a kernel")
+        flatten = Absent("write a.copy().ravel()")
+        get = Absent("write a.to_host()")
+        numpy = Absent("write a.to_host()")
+        cpu = Absent("write a.to_host()")
+        tolist = Absent("write a.to_host().tolist()")
+        sum = Absent("write a kernel, or a.to_host().sum()")
+
+
+def _check_broadcast(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
+    """ValueError unless NumPy would broadcast ``shape`` to ``target`` in an assignment."""
+    over = len(shape) - len(target)
+    fits = all(extent == 1 for extent in shape[:over]) if over > 0 else True
+    own, theirs = shape[over:] if over > 0 else shape, target[-over:] if over < 0 else target
+    if not fits or any(extent not in (1, wanted) for extent, wanted in zip(own, theirs, strict=True)):
+        raise ValueError(f"values of shape {shape} do not fit the elements assigned to, of shape {target}")
 
 
 def to_device(array: Any, backend: Backend) -> DeviceArray:
@@ -296,8 +358,8 @@ def to_device(array: Any, backend: Backend) -> DeviceArray:
     type_ = element_type(host.dtype.newbyteorder("="))
     host = host.astype(type_.numpy, copy=False)
     device = DeviceArray(host.shape, type_, backend)
-    if host.size:
-        backend.write(device.address, host_bytes(host))
+    if host.nbytes:
+        backend.write(device.address, array_copies.host_bytes(host))
     return device
 
 
@@ -311,4 +373,11 @@ def zeros(shape: Any, dtype: Any = F32, *, backend: Backend) -> DeviceArray:
     array = empty(shape, dtype, backend=backend)
     if array.nbytes:
         backend.fill(array.address, 0, array.nbytes)
+    return array
+
+
+def full(shape: Any, value: Any, dtype: Any = F32, *, backend: Backend) -> DeviceArray:
+    """An array whose elements are all ``value``."""
+    array = empty(shape, dtype, backend=backend)
+    array.fill(value)
     return array

@@ -53,12 +53,11 @@ def struct_name(parameter: str) -> str:
     return f"{parameter}_bytes"
 
 
-def layout_name(parameter: str, element: ScalarType | StructType, wide: bool = False) -> str:
+def layout_name(parameter: str, element: ScalarType | StructType, wide: bool = False, form: str = "") -> str:
     """The packer's name, after the prefix, for the layout of this device's arrays of ``element``."""
-    if isinstance(element, StructType):
-        # Two classes may have one name.
-        return f"{parameter}_layout{'_wide' if wide else ''}"
-    return f"{element.name}_layout{'_wide' if wide else ''}"
+    more = f"{'_wide' if wide else ''}{'_' if form else ''}{form}"
+    # Two struct classes may have one name.
+    return f"{parameter if isinstance(element, StructType) else element.name}_layout{more}"
 
 
 def packer_source(
@@ -120,7 +119,7 @@ def _parameter(packer: _Packer, name: str, type_: Type) -> None:
             if isinstance(type_.element, VectorType):
                 vector, element = type_.element, type_.element.element
                 packer.tests.append(f"{name}.address % {vector.align} == {name}.size % {vector.lanes} == 0")
-            packer.tests.append(_either_layout(packer, name, element))
+            packer.tests.append(_layouts(packer, name, element, wide=True, strided=False))
             packer.packed.append(f"{name}.address")
         case ArrayType():
             _array(packer, name, type_)
@@ -145,9 +144,15 @@ def _parameter(packer: _Packer, name: str, type_: Type) -> None:
             packer.packed.append(name)
 
 
-def _either_layout(packer: _Packer, name: str, element: ScalarType | StructType) -> str:
-    narrow, wide = (f"{name}.layout is {packer.prefix}{layout_name(name, element, wide)}" for wide in (False, True))
-    return f"({narrow} or {wide})"
+def _layouts(packer: _Packer, name: str, element: ScalarType | StructType, wide: bool, strided: bool) -> str:
+    """A test for the layouts that are taken."""
+    names = [
+        layout_name(name, element, is_wide, form)
+        for is_wide in ((False, True) if wide else (False,))
+        for form in (("", "strided") if strided else ("",))
+    ]
+    tests = [f"{name}.layout is {packer.prefix}{layout}" for layout in names]
+    return f"({' or '.join(tests)})" if len(tests) > 1 else tests[0]
 
 
 def _array(packer: _Packer, name: str, type_: ArrayType) -> None:
@@ -161,10 +166,7 @@ def _array(packer: _Packer, name: str, type_: ArrayType) -> None:
         element = element.element
     else:
         packer.setup.append(f"{', '.join(extents)}, = {name}.shape")
-    if (type_.index or I32).bits == 32:
-        packer.tests.append(f"{name}.layout is {packer.prefix}{layout_name(name, element)}")
-    else:
-        packer.tests.append(_either_layout(packer, name, element))
+    packer.tests.append(_layouts(packer, name, element, (type_.index or I32).bits == 64, type_.strided))
     packer.packed += [f"{name}.address", *extents]
     if type_.strided:
-        packer.packed += [" * ".join(extents[axis + 1 :]) or "1" for axis in range(type_.ndim)]
+        packer.packed.append(f"*{name}.element_strides")

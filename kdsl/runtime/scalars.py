@@ -16,7 +16,7 @@ from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.types import F64, I32, I64, U64, Kind, ScalarType
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 from kdsl.runtime.formats import FORMATS
-from kdsl.runtime.memory import is_masked
+from kdsl.runtime.host_values import is_masked
 
 # Exact classes that any float parameter packs directly. Others (Fraction, Decimal, 0-d arrays) take the checked way.
 REAL_CLASSES: frozenset[type] = frozenset(

@@ -104,6 +104,9 @@ def _address(where: str, type_: PointerType, value: Any, backend: Backend) -> in
             )
         if isinstance(element, ScalarType | StructType) and value.dtype != element.numpy:
             raise ArgumentTypeError(f"{where} takes {type_}, got a DeviceArray of {value.dtype}; convert a copy")
+        if value.layout.form:
+            fix = "pass another" if value.is_freed else "pass a.copy(), which you keep alive"
+            raise ArgumentValueError(f"{where} takes {type_}, got {value!r}; {fix}")
         return value.address
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**64:
         return value

@@ -66,9 +66,25 @@ class MemoryBackend(EmulatedStreams):
         self.calls.append("copy")
         self.at(destination, size)[:] = bytes(self.at(source, size))
 
-    def fill(self, address: int, value: int, size: int) -> None:
+    def copy_strided(
+        self,
+        destination: int,
+        destination_strides: tuple[int, ...],
+        source: int,
+        source_strides: tuple[int, ...],
+        shape: tuple[int, ...],
+        itemsize: int,
+    ) -> None:
+        self.calls.append("copy")
+        for index in np.ndindex(shape):
+            to = destination + sum(i * stride for i, stride in zip(index, destination_strides, strict=True))
+            of = source + sum(i * stride for i, stride in zip(index, source_strides, strict=True))
+            self.at(to, itemsize)[:] = bytes(self.at(of, itemsize))
+
+    def fill(self, address: int, value: int, size: int, width: int = 1) -> None:
         self.calls.append("fill")
-        self.at(address, size)[:] = bytes([value]) * size
+        assert address % width == size % width == 0
+        self.at(address, size)[:] = value.to_bytes(width, "little") * (size // width)
 
     def load(self, image: bytes) -> Any:
         raise AssertionError("kernels are Python functions here, and no module holds them")

@@ -181,6 +181,14 @@ class FakeDriver:
     def _cuMemsetD8Async(self, address: int, value: int, size: int, stream: int) -> None:
         memoryview(self.bytes_at(address, size)).cast("B")[:] = bytes([value]) * size
 
+    def _cuMemsetD16Async(self, address: int, value: int, count: int, stream: int) -> None:
+        assert address % 2 == 0
+        memoryview(self.bytes_at(address, 2 * count)).cast("B")[:] = value.to_bytes(2, "little") * count
+
+    def _cuMemsetD32Async(self, address: int, value: int, count: int, stream: int) -> None:
+        assert address % 4 == 0
+        memoryview(self.bytes_at(address, 4 * count)).cast("B")[:] = value.to_bytes(4, "little") * count
+
     def _cuLibraryLoadData(self, code: bytes, options: Any, values: Any, count: int, *more: Any) -> Any:
         assert [option.name for option in options] == [
             "CU_JIT_ERROR_LOG_BUFFER",

@@ -78,12 +78,12 @@ def test_a_captured_stream_is_left_alone(gpu: CudaDriver, fake_driver: Any) -> N
 
 
 def test_what_other_streams_used_is_written_after_them(gpu: CudaDriver, fake_driver: Any) -> None:
-    array = zeros(4, backend=gpu)
+    array, other = zeros(4, backend=gpu), zeros(4, backend=gpu)
     run = Launcher("vadd", (("a", P(F32)),), gpu, function(gpu)).bind(LaunchConfig(1, 32, stream=0x7F0000001000))
     for write in (
         lambda: array.fill(1),
         lambda: array.copy_from(np.ones(4, np.float32)),
-        lambda: array.copy_from(array),
+        lambda: array.copy_from(other),
     ):
         run(array)
         fake_driver.called()

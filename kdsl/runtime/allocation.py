@@ -1,0 +1,75 @@
+"""Who owns device memory, and when it is given back."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NoReturn, Protocol, runtime_checkable
+
+from kdsl.backend import Backend
+from kdsl.runtime.layout import layout_of
+
+if TYPE_CHECKING:
+    from kdsl.runtime.memory import DeviceArray
+
+
+@runtime_checkable
+class SharingBackend(Protocol):
+    """A backend whose memory other libraries may use, in streams that it does not know."""
+
+    def free_shared(self, address: int) -> None:
+        """As `free`, after all work of the device, whoever enqueued it."""
+        ...
+
+
+class Allocation:
+    """Owns device memory, and gives it back when the last array that uses it is gone, or when it is told to.
+
+    ``is_shared``: another library was given its address.
+    """
+
+    __slots__ = ("__weakref__", "_arrays", "_limit", "address", "backend", "is_shared", "size")
+
+    def __init__(self, backend: Backend, size: int) -> None:
+        self.backend, self.size = backend, size
+        self.is_shared = False
+        self._arrays: list[weakref.ref[DeviceArray]] = []
+        self._limit = 8
+        # Why no allocation of 0 bytes? Not every device has one. The null address is refused if a kernel reads it.
+        self.address = 0
+        self.address = backend.alloc(size) if size else 0
+
+    def add(self, array: DeviceArray) -> None:
+        """Remember an array that uses this memory, to be told if it is released under it."""
+        if len(self._arrays) >= self._limit:
+            # Views come and go while the memory stays.
+            self._arrays = [known for known in self._arrays if known() is not None]
+            self._limit = 2 * len(self._arrays) + 8
+        self._arrays.append(weakref.ref(array))
+
+    def release(self) -> None:
+        """Give the memory back now. Every array that uses it is unusable from then on."""
+        for known in self._arrays:
+            array = known()
+            if array is not None:
+                array.layout = layout_of(self.backend, array.layout.type, form="freed")
+        address, self.address = self.address, 0
+        if not address:
+            return
+        if self.is_shared and isinstance(self.backend, SharingBackend):
+            self.backend.free_shared(address)
+        else:
+            self.backend.free(address)
+
+    def __reduce__(self) -> NoReturn:
+        # A second owner of the same address would free it twice.
+        raise TypeError(
+            "device memory is neither pickled nor deep-copied; copy it with .to_host() and kdsl.to_device()"
+        )
+
+    def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
+        # At interpreter exit the driver may be gone already, and the process gives all memory back anyway. `sys` may be
+        # gone, too: a default value stays.
+        if self.address and not is_exiting():
+            self.release()
