@@ -16,6 +16,7 @@ from kdsl.runtime.callables import function_type
 from kdsl.runtime.calls import check_tuple
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.errors import ArgumentTypeError, LaunchConfigTypeError
+from kdsl.runtime.foreign_memory import note_launch
 from kdsl.runtime.host_arrays import HostArrays
 from kdsl.runtime.inference import infer_type
 from kdsl.runtime.launcher import Enqueue, Launcher, nothing, packed
@@ -100,11 +101,11 @@ def split_configuration(what: str, given: Sequence[Any]) -> tuple[LaunchConfig, 
 
 def prepare(launcher: Launcher, config: LaunchConfig, arguments: Mapping[str, Any]) -> PreparedLaunch:
     """The launch of these arguments, which are all of the launcher's by name; ArgumentError and LaunchConfigError as
-    for a launch, and for NumPy arrays.
+    for a launch, and for arrays in host memory.
     """
     launch = launcher.checked_config(config)
     given = tuple(arguments[name] for name in launcher.names)
-    found = launcher.checked_arguments(given)
+    found = launcher.checked_arguments(given, launch.stream)
     for parameter, argument in zip(launcher.parameters, found, strict=True):
         if isinstance(argument, ArrayArgument) and argument.host is not None:
             raise _on_the_host(parameter)
@@ -122,31 +123,32 @@ def _on_the_host(parameter: Parameter) -> Exception:
     name = parameter.name
     return parameter.error(
         ArgumentTypeError,
-        "a NumPy array",
+        "an array in host memory",
         f"a prepared launch copies nothing: pass kdsl.to_device({name}), keep it, and read it with .to_host()",
     )
 
 
 def _enqueue(launcher: Launcher, launch: Launch, found: Sequence[Any]) -> Enqueue:
-    """How it is enqueued: in the stream of other libraries' arrays, if the user named none, and after their work in
-    other streams.
+    """How it is enqueued: in the stream of other libraries' arrays, if the user named none, after their work in other
+    streams; and they are told, each time.
     """
     backend = launcher.backend
-    streams = [a.stream for a in found if isinstance(a, ArrayArgument) and a.stream is not None]
-    if not streams or not isinstance(backend, StreamBackend):
+    pairs = [(p, a) for p, a in zip(launcher.parameters, found, strict=True) if isinstance(a, ArrayArgument)]
+    foreign = [(a.foreign, p.written) for p, a in pairs if a.foreign is not None]
+    streams = [a.stream for _, a in pairs if a.stream is not None]
+    if not foreign or not isinstance(backend, StreamBackend):
         return launcher.enqueue(launch)
-    stream = launch.stream or streams[0]
+    stream = launch.stream or (streams[0] if streams else launch.stream)
     enqueue = launcher.enqueue(replace(launch, stream=stream))
     others = sorted(set(streams) - {stream})
-    if not others:
-        return enqueue
 
-    def enqueue_after(buffer: ParameterBuffer) -> None:
+    def enqueue_among_others(buffer: ParameterBuffer) -> None:
         for other in others:
             backend.order(other, stream)
         enqueue(buffer)
+        note_launch(foreign, stream, launcher.backend)
 
-    return enqueue_after
+    return enqueue_among_others
 
 
 def _same_constants(kernel: str, name: str, type_: Type, old: Any, new: Any) -> bool:

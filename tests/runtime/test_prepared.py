@@ -74,7 +74,7 @@ def test_it_never_changes_and_others_are_made_of_it(backend: Any) -> None:
         ({"x": np.zeros(4)}, r"got a NumPy array of float64; pass x.astype\(np.float32\)"),
         (
             {"x": np.zeros(4, np.float32)},
-            r"scale: argument `x` takes Ptr\[f32\] \(a contiguous array of float32\), got a NumPy array; a prepared "
+            r"scale: argument `x` takes Ptr\[f32\] \(a contiguous array of float32\), got an array in host memory; a prepared "
             r"launch copies nothing: pass kdsl.to_device\(x\), keep it, and read it with .to_host\(\)",
         ),
         ({"x": np.zeros(0, np.float32)}, "a prepared launch copies nothing"),
