@@ -156,6 +156,10 @@ class Compilation:
         """ptxas's report: registers, shared and local memory, spills, for each kernel."""
         return self._assembled.resources
 
+    def resources_of(self, kernel: str) -> Resources:
+        """ptxas's report on one of the kernels."""
+        return next(report for report in self.resources if report.kernel == kernel)
+
     @cached_property
     def sass(self) -> str:
         """The machine code as text, with Python's file and line."""

@@ -7,6 +7,7 @@ import inspect
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import FunctionType
 from typing import Any, Generic, NoReturn, ParamSpec, cast, overload
 
@@ -19,8 +20,10 @@ from kdsl.ir.options import Options
 from kdsl.ir.request import KernelRequest
 from kdsl.lang.parameter_types import ConstexprType, GenericType
 from kdsl.lang.types import ArrayType, PointerType, TupleType, Type
+from kdsl.occupancy import KernelAttributes, Occupancy, SuggestedBlock
 from kdsl.parameters import by_name, defaults_of, filling, from_signature, types_of, with_defaults
 from kdsl.records import dataclass
+from kdsl.resources import SharedBytes, attributes_of, occupancy_of, suggested_block
 from kdsl.runtime.calls import Call, call_of, guards_of
 from kdsl.runtime.errors import ArgumentError, ExtentError, LaunchConfigError
 from kdsl.runtime.known import KnownLaunch, KnownLaunches
@@ -244,6 +247,35 @@ class Kernel(Generic[P]):
         except USERS_MISTAKES as error:
             raise error.with_traceback(None) from error.__cause__
 
+    @property
+    def attributes(self) -> KernelAttributes:
+        """Registers, memory and the rest of what the kernel takes on the current device; `attributes_of` for a kernel
+        without annotations.
+        """
+        return self.attributes_of()
+
+    def attributes_of(self, signature: Any = None) -> KernelAttributes:
+        """What the kernel takes on the current device, with ``signature`` as for `kdsl.compile`."""
+        return attributes_of(self._launcher_of(signature))
+
+    def occupancy(self, block: Any, shared: int = 0, *, cluster: Any = None, signature: Any = None) -> Occupancy:
+        """How many blocks of this size, with so many bytes of dynamic shared memory, a multiprocessor of the current
+        device runs at once.
+        """
+        return occupancy_of(self._launcher_of(signature), block, shared, cluster)
+
+    def suggest_block(
+        self, shared: SharedBytes = 0, *, most_threads: int | None = None, signature: Any = None
+    ) -> SuggestedBlock:
+        """The block size with the highest occupancy, and how many such blocks fill the device. ``shared`` is a block's
+        dynamic shared memory in bytes, or a function from its threads to them.
+        """
+        return suggested_block(self._launcher_of(signature), shared, most_threads)
+
+    def _launcher_of(self, signature: Any) -> Launcher:
+        backend = current_backend()
+        return self._specialized(backend, from_signature(self.name, self.parameters, self.defaults, signature)).launcher
+
     def __call__(self, *arguments: Any, **keywords: Any) -> NoReturn:
         raise not_configured(self.name, arguments)
 
@@ -290,7 +322,9 @@ class Kernel(Generic[P]):
         """
         backend = home_of((*arguments, *keywords.values())) or current_backend()
         given = by_name(self.name, self.parameters, arguments, keywords) if not self.is_annotated else {}
-        types = types_of(self.name, self.parameters, given, wide=wide)
+        return self._specialized(backend, types_of(self.name, self.parameters, given, wide=wide))
+
+    def _specialized(self, backend: Backend, types: tuple[Type, ...]) -> Specialization:
         with self._lock:
             found = self._specializations.get((backend, types))
             if found is None or not found.is_current():
@@ -317,7 +351,8 @@ class Kernel(Generic[P]):
         # Each array says where it lives. Without one, a launch is for the current device.
         if not any(isinstance(type, PointerType | ArrayType) for type in passed):
             conditions = (IsCurrent(backend), *conditions)
-        launcher = build_launcher(backend, module, self.name, compiled, typed, conditions, call)
+        report = partial(compilation.resources_of, compiled.name)
+        launcher = build_launcher(backend, module, self.name, compiled, typed, conditions, call, report)
         return Specialization(compilation, backend, launcher, types)
 
 
@@ -329,9 +364,10 @@ def build_launcher(
     parameters: Sequence[tuple[str, Type]],
     conditions: Sequence[Condition] = (),
     call: Call | None = None,
+    report: Callable[[], Any] | None = None,
 ) -> Launcher:
     """The typed launcher of a kernel of the loaded module; errors call it ``name``. ``call`` is that of a kernel that
-    is specialised on its arguments.
+    is specialised on its arguments. ``report`` gives ptxas's report on it.
     """
     if call is not None:
         parameters = [(slot.name, slot.type) for slot in call.slots]
@@ -347,6 +383,7 @@ def build_launcher(
         compiled.cooperative,
         call,
         compiled.block_multiple,
+        report,
     )
 
 

@@ -17,7 +17,9 @@ from kdsl.compiler import Kernel, build_launcher, compile_kernels
 from kdsl.current import current_backend
 from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.types import Type
+from kdsl.occupancy import KernelAttributes, Occupancy, SuggestedBlock
 from kdsl.parameters import by_name, from_signature
+from kdsl.resources import SharedBytes, attributes_of, occupancy_of, suggested_block
 from kdsl.runtime.calls import call_of
 from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_configured
 from kdsl.runtime.prepared import PreparedLaunch, prepare, split_configuration
@@ -104,6 +106,19 @@ class LoadedKernel:
         given = by_name(self.name, tuple((name, None) for name in launcher.names), rest, keywords)
         return prepare(launcher, config, given)
 
+    @property
+    def attributes(self) -> KernelAttributes:
+        """Registers, memory and the rest of what the kernel takes on the module's device."""
+        return attributes_of(self._launcher())
+
+    def occupancy(self, block: Any, shared: int = 0, *, cluster: Any = None) -> Occupancy:
+        """How many blocks of this size a multiprocessor of the module's device runs at once: as `Kernel.occupancy`."""
+        return occupancy_of(self._launcher(), block, shared, cluster)
+
+    def suggest_block(self, shared: SharedBytes = 0, *, most_threads: int | None = None) -> SuggestedBlock:
+        """The block size with the highest occupancy: as `Kernel.suggest_block`."""
+        return suggested_block(self._launcher(), shared, most_threads)
+
     def __call__(self, *arguments: Any) -> NoReturn:
         raise not_configured(self.name, arguments)
 
@@ -174,8 +189,9 @@ class _Loading:
             passed = [(n, t) for n, t in typed if not isinstance(t, ConstexprType) or t.held]
             call = None if kernel.is_annotated else call_of(passed)
             loaded[kernel.name] = build_launcher(
-                backend, handle, kernel.name, compiled, passed, compilation.captured, call
-            )
+                backend, handle, kernel.name, compiled, passed, compilation.captured, call,
+                partial(compilation.resources_of, compiled.name),
+            )  # fmt: skip
         return loaded
 
 

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from kdsl.ptx_lines import with_python_places
@@ -24,6 +25,11 @@ INSTALL: dict[str, str] = {
 }
 
 
+_CONSTANT = re.compile(
+    r"^(?:\.\w+ )*\.const (?:\.align (?P<align>\d+) )?\.[a-z]+(?P<bits>\d+) [\w$]+(?:\[(?P<count>\d+)\])?", re.MULTILINE
+)
+
+
 class ToolMissing(FileNotFoundError):
     """One of NVIDIA's command line tools is wanted and not there; the message says what to install."""
 
@@ -34,7 +40,9 @@ class AssemblyError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """ptxas's report on one kernel. Memory is in bytes; ``shared`` is static, ``stack`` is a thread's local memory."""
+    """ptxas's report on one kernel. Memory is in bytes; ``shared`` is static, ``stack`` is a thread's local memory,
+    ``constant`` that with the parameters in it; ``constants`` are the module's own.
+    """
 
     kernel: str
     registers: int
@@ -44,6 +52,7 @@ class Resources:
     spill_stores: int
     spill_loads: int
     constant: int
+    constants: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +84,9 @@ def assemble(ptx: str, target: Target) -> Assembled:
             report = _run("ptxas", arguments, directory)
         except AssemblyError as error:
             raise AssemblyError(with_python_places(str(error), ptx)) from None
-        return Assembled(Path(directory, "kernel.cubin").read_bytes(), parse_report(report))
+        constants = constant_bytes(ptx)
+        resources = tuple(replace(kernel, constants=constants) for kernel in parse_report(report))
+        return Assembled(Path(directory, "kernel.cubin").read_bytes(), resources)
 
 
 def disassemble(cubin: bytes) -> str:
@@ -89,6 +100,16 @@ def parse_report(report: str) -> tuple[Resources, ...]:
     """What ``ptxas -v`` printed, kernel by kernel."""
     parts = re.split(r"Compiling entry function '([^']+)'", report)[1:]
     return tuple(_resources(name, text) for name, text in zip(parts[::2], parts[1::2], strict=True))
+
+
+def constant_bytes(ptx: str) -> int:
+    """The size of a module's constants, which ptxas does not report."""
+    end = 0
+    for found in _CONSTANT.finditer(ptx):
+        size = int(found["bits"]) // 8
+        align = int(found["align"] or size)
+        end = -(-end // align) * align + size * int(found["count"] or 1)
+    return end
 
 
 def _resources(kernel: str, text: str) -> Resources:

@@ -18,13 +18,14 @@ from kdsl.runtime.driver_calls import (
 from kdsl.runtime.driver_launch import Enqueue
 from kdsl.runtime.driver_memory import DriverMemory
 from kdsl.runtime.driver_modules import CudaFunction, CudaModule
+from kdsl.runtime.driver_occupancy import DriverOccupancy
 from kdsl.runtime.errors import DriverUnavailableError
 from kdsl.runtime.image_variables import variable_names
 from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.target import KNOWN, Target
 
 
-class CudaDriver(DriverMemory):
+class CudaDriver(DriverMemory, DriverOccupancy):
     """One NVIDIA GPU, through the CUDA driver and its primary context (shared with PyTorch, CuPy, JAX and others).
 
     Making it calls little; the context is made by `start`, or when it is first needed. ``record`` gets each driver
@@ -108,6 +109,7 @@ class CudaDriver(DriverMemory):
             "programmatic": int(self.capability >= (9, 0)),
             "cooperative": self._attribute("COOPERATIVE_LAUNCH"),
             "multiprocessors": self._attribute("MULTIPROCESSOR_COUNT"),
+            "multiprocessor_threads": self._attribute("MAX_THREADS_PER_MULTIPROCESSOR"),
         }
         threads = self._attribute("MAX_THREADS_PER_BLOCK")
         return DeviceLimits(threads, block, grid, self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"), extra)

@@ -45,7 +45,7 @@ def _waiting(calls: Calls, launch: Launch, enqueue: Enqueue) -> Enqueue:
 def _prepare(calls: Calls, function: CudaFunction, launch: Launch) -> Enqueue:
     calls.enter()
     if launch.shared_bytes:
-        _allow_shared_memory(calls, function, launch)
+        allow_shared_memory(calls, function, launch)
     if launch.cluster or launch.cooperative or launch.programmatic_dependent_launch:
         return _prepare_extended(calls, function, launch)
     handle, stream = function.handle, calls.api.CUstream(launch.stream)
@@ -80,7 +80,25 @@ def _prepare(calls: Calls, function: CudaFunction, launch: Launch) -> Enqueue:
 
 def _prepare_extended(calls: Calls, function: CudaFunction, launch: Launch) -> Enqueue:
     """For launches with attributes, which `cuLaunchKernel` does not take."""
-    api = calls.api
+    # The closure below holds the configuration, and that the attributes, as long as launches read them.
+    config = config_of(calls.api, launch)
+    if launch.cluster and prod(launch.cluster) > PORTABLE_CLUSTER:
+        allow_large_clusters(calls, function, launch)
+    if launch.cooperative:
+        _check_that_it_fits(calls, function, launch, config)
+
+    def enqueue(buffer: ParameterBuffer) -> None:
+        calls.enter()
+        code = int(calls.launch_kernel_ex(config, function.handle, 0, buffer.extra)[0])
+        if code:
+            raise refused(calls, function, launch, code)
+        calls.note((function.name, launch))
+
+    return enqueue
+
+
+def config_of(api: Any, launch: Launch) -> Any:
+    """A launch as the driver takes it, with its attributes."""
     config = api.CUlaunchConfig()
     config.gridDimX, config.gridDimY, config.gridDimZ = launch.grid
     config.blockDimX, config.blockDimY, config.blockDimZ = launch.block
@@ -97,25 +115,12 @@ def _prepare_extended(calls: Calls, function: CudaFunction, launch: Launch) -> E
     if launch.programmatic_dependent_launch:
         attributes.append(_attribute(api, "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION"))
         attributes[-1].value.programmaticStreamSerializationAllowed = 1
-    # The closure below holds the configuration, and that the attributes, as long as launches read them.
     config.attrs = attributes
     config.numAttrs = len(attributes)
-    if launch.cluster and prod(launch.cluster) > PORTABLE_CLUSTER:
-        _allow_large_clusters(calls, function, launch)
-    if launch.cooperative:
-        _check_that_it_fits(calls, function, launch, config)
-
-    def enqueue(buffer: ParameterBuffer) -> None:
-        calls.enter()
-        code = int(calls.launch_kernel_ex(config, function.handle, 0, buffer.extra)[0])
-        if code:
-            raise refused(calls, function, launch, code)
-        calls.note((function.name, launch))
-
-    return enqueue
+    return config
 
 
-def _allow_large_clusters(calls: Calls, function: CudaFunction, launch: Launch) -> None:
+def allow_large_clusters(calls: Calls, function: CudaFunction, launch: Launch) -> None:
     attribute = calls.api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
     code, _ = calls.attempt("cuFuncSetAttribute", function.handle, attribute, 1)
     if code:
@@ -153,7 +158,7 @@ def _attribute(api: Any, name: str) -> Any:
     return attribute
 
 
-def _allow_shared_memory(calls: Calls, function: CudaFunction, launch: Launch) -> None:
+def allow_shared_memory(calls: Calls, function: CudaFunction, launch: Launch) -> None:
     """Raise the kernel's limit: at first it is what its static arrays leave of 48 KB (driver API, cuFuncAttribute).
 
     It is never lowered, because launches that were prepared before need it as it is.

@@ -83,7 +83,7 @@ class Launcher:
     the kernel was compiled for, if it was for one; ``cluster`` are the blocks of a cluster that it was compiled for, if
     it was; ``cooperative``: all its blocks must run together. ``call`` says what a
     call gives, where that is something else than the parameters. ``block_multiple``: what the threads of a block
-    are a multiple of.
+    are a multiple of. ``report`` gives ptxas's report on the kernel.
     """
 
     def __init__(
@@ -99,6 +99,7 @@ class Launcher:
         cooperative: bool = False,
         call: Call | None = None,
         block_multiple: int = 1,
+        report: Callable[[], Any] | None = None,
     ) -> None:
         self.kernel = kernel
         self.call = call
@@ -106,6 +107,7 @@ class Launcher:
         self.cluster = cluster
         self.cooperative = cooperative
         self.block_multiple = block_multiple
+        self.report = report
         self.backend = backend
         self.function = function
         self.parameters = tuple(

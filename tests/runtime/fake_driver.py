@@ -25,6 +25,7 @@ ATTRIBUTES = {
     "MEMORY_POOLS_SUPPORTED": 1,
     "COOPERATIVE_LAUNCH": 1,
     "MULTIPROCESSOR_COUNT": 132,
+    "MAX_THREADS_PER_MULTIPROCESSOR": 2048,
     "MAX_REGISTERS_PER_BLOCK": 65536,
 }
 LAUNCH_ATTRIBUTES = {
@@ -67,7 +68,15 @@ class FakeDriver:
         self.mapped: dict[int, int] = {}
         self.capturing: set[int] = set()
         self.pointers: dict[int, dict[str, int]] = {}
-        self.function_attributes = {"NUM_REGS": 40, "SHARED_SIZE_BYTES": 40, "MAX_THREADS_PER_BLOCK": 1024}
+        self.function_attributes = {
+            "NUM_REGS": 40,
+            "SHARED_SIZE_BYTES": 40,
+            "LOCAL_SIZE_BYTES": 0,
+            "CONST_SIZE_BYTES": 0,
+            "MAX_THREADS_PER_BLOCK": 1024,
+            "PTX_VERSION": 90,
+            "BINARY_VERSION": 90,
+        }
         self.streams: dict[int, tuple[int, int]] = dict.fromkeys((0, 1, 2), (0, 0))
         self.events: dict[int, int] = {}
 
@@ -233,6 +242,10 @@ class FakeDriver:
 
     def _cuOccupancyMaxActiveBlocksPerMultiprocessor(self, function: Any, threads: int, shared_bytes: int) -> Any:
         return (min(self.most_blocks, 2048 // threads, 233472 // (shared_bytes + 1024)),)
+
+    def _cuOccupancyMaxPotentialBlockSize(self, function: Any, callback: Any, shared_bytes: int, most: int) -> Any:
+        assert int(callback) == 0
+        return (self.attributes["MULTIPROCESSOR_COUNT"] * 2, min(768, most or 768))
 
     def _cuOccupancyMaxActiveClusters(self, function: Any, config: Any) -> Any:
         (cluster,) = (a.value.clusterDim.x for a in config.attrs if "CLUSTER" in a.id.name)
