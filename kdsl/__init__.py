@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         current_stream,
         empty,
         empty_like,
+        from_dlpack,
         full,
         legacy_stream,
         per_thread_stream,
@@ -277,8 +278,8 @@ _MODULES = {
     "kdsl.module": "KernelModule LoadedModule cuda_module load_module",
     "kdsl.variables": "constant device",
     "kdsl.host": (
-        "Event Stream current_stream empty empty_like full legacy_stream per_thread_stream synchronize to_device "
-        "zeros zeros_like"
+        "Event Stream current_stream empty empty_like from_dlpack full legacy_stream per_thread_stream synchronize "
+        "to_device zeros zeros_like"
     ),
     "kdsl.runtime.config": "LaunchConfig",
     "kdsl.runtime.device": "Device",
@@ -406,6 +407,7 @@ __all__ = [
     "fence",
     "ffs",
     "fma",
+    "from_dlpack",
     "full",
     "funnel_shift_l",
     "funnel_shift_lc",

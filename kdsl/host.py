@@ -9,7 +9,7 @@ import numpy as np
 from kdsl.backend import Backend
 from kdsl.current import backend_of, current_backend
 from kdsl.lang.types import F32
-from kdsl.runtime import event, memory, stream
+from kdsl.runtime import event, memory, shared_arrays, stream
 from kdsl.runtime.device import Device
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.stream_backend import StreamBackend
@@ -73,6 +73,14 @@ def zeros_like(
     made = empty_like(array, dtype, shape, device=device)
     made.fill(np.zeros((), made.dtype))
     return made
+
+
+def from_dlpack(array: Any, *, device: str | int | Device | None = None, copy: bool | None = None) -> DeviceArray:
+    """A DeviceArray over the memory of an array of another library, through DLPack: PyTorch's, CuPy's, on the emulator
+    NumPy's too. With ``copy=True`` over a copy. It lies on ``device`` (the current one, if it is None): BufferError for
+    an array that does not, or cannot be shared, such as a read-only one.
+    """
+    return shared_arrays.from_dlpack(array, _chosen(device), copy)
 
 
 def synchronize() -> None:

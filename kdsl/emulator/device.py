@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -110,6 +110,14 @@ class Emulator(EmulatedStreams):
         self.memory.span(address, size, "fill").reshape(-1, width)[:] = np.frombuffer(
             value.to_bytes(width, "little"), np.uint8
         )
+
+    # Memory that libraries on the host share with kernels.
+
+    def host_memory(self, address: int, size: int) -> np.ndarray[tuple[int, ...], np.dtype[Any]]:
+        return self.memory.span(address, size, "share")
+
+    def adopt(self, memory: np.ndarray[tuple[int, ...], np.dtype[Any]]) -> int:
+        return self.memory.adopt(memory, "the shared array").address
 
     # Modules.
 

@@ -52,16 +52,22 @@ class LaneFault(Exception):
 
 
 class Storage:
-    """Bytes, seen as arrays of any scalar type. Aligned to 256 bytes, so every view starts aligned."""
+    """Bytes, seen as arrays of any scalar type. Its own are aligned to 256, so every view starts aligned; NumPy copes
+    with others.
+    """
 
     __slots__ = ("buffer", "size", "views")
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, memory: Array | None = None) -> None:
+        self.views: dict[str, Array] = {}
+        if memory is not None:
+            self.size = size
+            self.buffer: Array = memory
+            return
         raw = np.zeros(size + 256 + 16, np.uint8)
         skip = -raw.ctypes.data % 256
         self.size = size
-        self.buffer: Array = raw[skip : skip + size]
-        self.views: dict[str, Array] = {}
+        self.buffer = raw[skip : skip + size]
 
     def view(self, kind: str) -> Array:
         """All whole elements of NumPy type ``kind``."""
@@ -77,8 +83,8 @@ class Allocation(Storage):
 
     __slots__ = ("address", "base", "name", "writable")
 
-    def __init__(self, address: int, size: int, name: str, writable: bool) -> None:
-        super().__init__(size)
+    def __init__(self, address: int, size: int, name: str, writable: bool, memory: Array | None = None) -> None:
+        super().__init__(size, memory)
         self.address = address
         self.base = np.uint64(address)
         self.name = name
@@ -132,6 +138,15 @@ class GlobalMemory:
         if window is None:
             raise MemoryError("the emulator has no address windows left: 262128 allocations are alive")
         return window
+
+    def adopt(self, memory: Array, name: str) -> Allocation:
+        """Bytes of the host, shared; its addresses are as well aligned as they are there."""
+        with self._lock:
+            window = self._window()
+            address = (window << WINDOW_BITS) + WINDOW_START + memory.__array_interface__["data"][0] % 256
+            allocation = Allocation(address, memory.size, name, memory.flags.writeable, memory)
+            self.allocations[window] = allocation
+        return allocation
 
     def allocate_constant(self, size: int, name: str) -> Allocation:
         """Constant memory. Its addresses come in 32 bits too: in the low half, variables stand a megabyte apart."""

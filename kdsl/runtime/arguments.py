@@ -137,9 +137,7 @@ def _of_vectors(parameter: Parameter, vector: VectorType, found: ArrayArgument) 
     """The same memory as an array of vectors: its last axis is that of their components."""
     shape, name = found.shape, parameter.name
     if found.strides is not None and not is_contiguous(shape, found.strides):
-        raise _not_contiguous(
-            parameter, shape, f"np.ascontiguousarray({name})" if found.host is not None else found.copy
-        )
+        raise _not_contiguous(parameter, shape, found.copy)
     if isinstance(parameter.type, ArrayType) and (len(shape) != parameter.type.ndim + 1 or shape[-1] != vector.lanes):
         fix = f"pass {name}.reshape({'-1' if parameter.type.ndim == 1 else '...'}, {vector.lanes})"
         raise parameter.error(ArgumentValueError, f"an array of shape {shape}", fix)
@@ -283,12 +281,13 @@ def _foreign(parameter: Parameter, value: Any, backend: Backend, stream: int) ->
         )
     if view.misaligned_strides:
         raise _not_contiguous(parameter, view.shape, "a contiguous copy")
+    copy = f"{parameter.name}.contiguous()" if view.tensor is not None else "a contiguous copy"
     if view.is_host:
         host = view.on_host()
         address: int = host.__array_interface__["data"][0]
-        return ArrayArgument(address, view.shape, view.strides, host, foreign=view)
+        return ArrayArgument(address, view.shape, view.strides, host, foreign=view, copy=copy)
     _check_device(parameter, value, view, backend)
-    return ArrayArgument(view.address, view.shape, view.strides, stream=view.stream, foreign=view)
+    return ArrayArgument(view.address, view.shape, view.strides, stream=view.stream, foreign=view, copy=copy)
 
 
 def _check_device(parameter: Parameter, value: Any, view: ForeignArray, backend: Backend) -> None:

@@ -161,6 +161,9 @@ class CudaDriver(DriverMemory, DriverOccupancy):
     def keep(self, owners: Any, stream: int) -> None:
         self.foreign.keep(owners, stream)
 
+    def release(self, owners: Any) -> None:
+        self.foreign.release(owners)
+
     def device_of(self, address: int) -> int | None:
         return foreign_memory.ordinal_of(self._calls, address)
 

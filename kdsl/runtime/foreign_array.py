@@ -48,15 +48,15 @@ class ForeignArray:
         if 0 in self.shape:
             return np.empty(self.shape, dtype)
         strides = None if self.strides is None else tuple(stride * dtype.itemsize for stride in self.strides)
-        memory = HostMemory(self.address, self.shape, strides, dtype.itemsize, self.readonly, (self.owner, self.tensor))
+        memory = HostMemory(
+            self.address, self.shape, strides, f"|V{dtype.itemsize}", self.readonly, (self.owner, self.tensor)
+        )  # fmt: skip
+        # Opaque bytes, because the dtypes of ml_dtypes have no name in NumPy's protocol.
         return np.asarray(memory).view(dtype)
 
 
 class HostMemory:
-    """Memory at an address, for `numpy.asarray`; it keeps ``owner`` alive as long as an array of it lives.
-
-    Elements are opaque bytes: the dtypes of ml_dtypes have no name in NumPy's protocol.
-    """
+    """Memory at an address, for `numpy.asarray`, which reads none of it. An array of it keeps ``owner`` alive."""
 
     __slots__ = ("__array_interface__", "owner")
 
@@ -65,7 +65,7 @@ class HostMemory:
         address: int,
         shape: tuple[int, ...],
         strides: tuple[int, ...] | None,
-        itemsize: int,
+        typestr: str,
         readonly: bool,
         owner: Any,
     ) -> None:
@@ -74,7 +74,7 @@ class HostMemory:
             "data": (address, readonly),
             "shape": shape,
             "strides": strides,
-            "typestr": f"|V{itemsize}",
+            "typestr": typestr,
             "version": 3,
         }
 

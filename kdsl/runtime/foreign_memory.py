@@ -26,6 +26,10 @@ class SharingBackend(Protocol):
         """Hold ``owners`` until what is in ``stream`` now has ended."""
         ...
 
+    def release(self, owners: Any) -> None:
+        """Drop ``owners`` once all work so far has ended; for finalizers."""
+        ...
+
     def device_of(self, address: int) -> int | None:
         """The GPU whose memory ``address`` is in; None for memory that every GPU reaches. NotOnDeviceError for none."""
         ...

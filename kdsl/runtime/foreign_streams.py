@@ -10,6 +10,7 @@ from collections import deque
 from typing import Any
 
 from kdsl.runtime.driver_calls import Calls
+from kdsl.runtime.driver_errors import DEAD_CONTEXT
 from kdsl.runtime.stream_backend import StreamBackend
 
 MOST_KEPT = 64
@@ -112,6 +113,16 @@ class ForeignStreams:
             event, _ = self._kept.popleft()
             self._streams.synchronize_event(event)
             self._streams.destroy_event(event)
+
+    def release(self, owners: Any) -> None:
+        """Drop ``owners`` once all work so far has ended; for finalizers, so in a dead or forked process at once."""
+        if self._calls.forked or self._calls.dead:
+            return
+        code = self.try_join()
+        if code in DEAD_CONTEXT:
+            self._calls.put_off(code)
+        elif not code:
+            self.keep(owners, 0)
 
     def let_go(self) -> None:
         """Drop what is held for work that has ended."""

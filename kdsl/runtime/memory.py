@@ -11,7 +11,7 @@ import numpy as np
 from kdsl.backend import Backend, device_name
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import F32, ScalarType
-from kdsl.runtime import array_copies, array_views
+from kdsl.runtime import array_copies, array_views, dlpack_export
 from kdsl.runtime.allocation import Allocation
 from kdsl.runtime.array_views import Geometry
 from kdsl.runtime.device import Device
@@ -135,22 +135,7 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        self.check_live()
-        if self.backend.name != "cuda":
-            raise AttributeError(
-                f"this DeviceArray is on the {self.backend.name}, where no CUDA library can read it; use .to_host()"
-            )
-        if isinstance(self._owner, Allocation):
-            self._owner.is_shared = True
-        return {
-            "shape": self.shape,
-            "typestr": self.dtype.str,
-            "data": (self.address, False),
-            "strides": None if self._strides is None else self.strides,
-            "version": 3,
-            # 1 is the legacy default stream, which everything launched here is ordered with.
-            "stream": 1,
-        }
+        return dlpack_export.cuda_array_interface(self)
 
     # Copies.
 
@@ -294,6 +279,27 @@ class DeviceArray:
 
     def __copy__(self) -> DeviceArray:
         return self._view(self._geometry())
+
+    # Sharing.
+
+    def lend(self) -> None:
+        """Note that another library is given the address; ValueError once the memory was freed."""
+        self.check_live()
+        if isinstance(self._owner, Allocation):
+            self._owner.is_shared = True
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack_export.dlpack_device(self.backend)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        return dlpack_export.capsule(self, stream, max_version, dl_device, copy)
 
     # What it does not do as other arrays do.
 
