@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import FunctionType
@@ -20,6 +19,7 @@ from kdsl.ir.options import Options
 from kdsl.ir.request import KernelRequest
 from kdsl.lang.parameter_types import ConstexprType, GenericType
 from kdsl.lang.types import ArrayType, PointerType, TupleType, Type
+from kdsl.locks import Lock
 from kdsl.occupancy import KernelAttributes, Occupancy, SuggestedBlock
 from kdsl.parameters import by_name, defaults_of, filling, from_signature, types_of, with_defaults
 from kdsl.records import dataclass
@@ -165,7 +165,7 @@ class Kernel(Generic[P]):
         self._configurations = Configurations(lambda config: ConfiguredKernel(self, config))
         self._hot: dict[int, dict[int, Callable[..., None]]] = {}
         self._specializations: dict[tuple[object, ...], Specialization] = {}
-        self._lock = threading.RLock()
+        self._lock = Lock()
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"

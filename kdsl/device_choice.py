@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-import threading
 
 from kdsl.backend import Backend
+from kdsl.locks import Lock
 from kdsl.timeline import Timeline
 from kdsl.tracing import trace
 
@@ -26,7 +26,7 @@ class Devices:
     """The devices of this process, and which of them is current. Nothing is started before it is first needed."""
 
     def __init__(self, *, synchronous: bool = False) -> None:
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self.synchronous = synchronous
         """Whether GPUs wait for every launch."""
         self._started: dict[str, Backend] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from kdsl.compiler import Kernel, build_launcher, compile_kernels
 from kdsl.current import current_backend
 from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.types import Type
+from kdsl.locks import Lock
 from kdsl.occupancy import KernelAttributes, Occupancy, SuggestedBlock
 from kdsl.parameters import by_name, from_signature
 from kdsl.resources import SharedBytes, attributes_of, occupancy_of, suggested_block
@@ -164,7 +164,7 @@ class _Loading:
     def __init__(self, module: KernelModule, backend: Backend, signatures: Signatures) -> None:
         self.module, self.backend, self.signatures = module, backend, signatures
         self.variables = _Named()
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._launchers = self._load()
 
     def launchers(self) -> Mapping[str, Launcher]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import field
 from time import perf_counter
 
+from kdsl.locks import Lock
 from kdsl.records import dataclass
 
 
@@ -23,20 +24,22 @@ class Event:
 
 @dataclass
 class Timeline:
-    """Collects events in the order in which they began."""
+    """Collects events in the order in which they began. Those of several threads may seem to be nested."""
 
     origin: float = field(default_factory=perf_counter)
     events: list[Event] = field(default_factory=list)
     depth: int = 0
+    _lock: Lock = field(default_factory=Lock, repr=False)
 
     @contextmanager
     def step(self, name: str, detail: str = "") -> Iterator[None]:
         """Time what runs inside; a step that raises is recorded too."""
-        place, depth = len(self.events), self.depth
         start = perf_counter()
-        # The place is taken now, so that a step stands before the steps inside it.
-        self.events.append(Event(name, start - self.origin, 0.0, depth, detail))
-        self.depth += 1
+        with self._lock:
+            place, depth = len(self.events), self.depth
+            # The place is taken now, so that a step stands before the steps inside it.
+            self.events.append(Event(name, start - self.origin, 0.0, depth, detail))
+            self.depth += 1
         try:
             yield
         finally:

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from threading import Lock
 
 from llvmlite import binding
 
 from kdsl.codegen import libdevice
 from kdsl.codegen.lower import PTX_VERSION_FLAG, TRIPLE
 from kdsl.codegen.ptx_text import settle
+from kdsl.locks import Lock
 from kdsl.records import dataclass
 from kdsl.source import InternalError
 from kdsl.target import Target
@@ -90,9 +90,9 @@ def _ptx_version(llvm: str, target: Target) -> int:
 def _options(*pairs: tuple[str, str]) -> Iterator[None]:
     """Some of LLVM's process-wide options as we want them, and back."""
     with _LOCK:
-        for ours, _ in pairs:
-            binding.set_option("", ours)
         try:
+            for ours, _ in pairs:
+                binding.set_option("", ours)
             yield
         finally:
             for _, default in pairs:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+from collections import deque
 from typing import Any, TextIO
 
 import numpy as np
@@ -14,6 +16,7 @@ from kdsl.emulator.limits import check_launch, check_regions, check_shared, limi
 from kdsl.emulator.memory import Allocation, GlobalMemory
 from kdsl.emulator.program import Program, load
 from kdsl.emulator.streams import EmulatedStreams
+from kdsl.locks import Lock
 from kdsl.records import dataclass
 
 STEP_LIMIT = 1 << 24
@@ -57,6 +60,12 @@ class Emulator(EmulatedStreams):
         self.stdout = stdout
         self.memory = GlobalMemory(ordinal)
         self.launches = 0
+        # One launch or copy at a time: as on a GPU, each sees the whole of what another thread's did, and an atomic is
+        # one though it takes several calls of NumPy.
+        self._busy = Lock()
+        self._runs_in: int | None = None
+        # As on a GPU, memory that is freed while a kernel runs is given back after it.
+        self._unfreed: deque[int] = deque()
 
     @property
     def target(self) -> str:
@@ -78,19 +87,25 @@ class Emulator(EmulatedStreams):
         return self.memory.allocate(size, "the allocation").address
 
     def free(self, address: int) -> None:
-        self.memory.free(address)
+        if self._runs_in in (None, threading.get_ident()):
+            self.memory.free(address)
+        else:
+            self._unfreed.append(address)
 
     def write(self, address: int, source: memoryview) -> None:
         self.check_callback()
-        self.memory.span(address, source.nbytes, "copy to the device")[:] = flat(source)
+        with self._busy:
+            self.memory.span(address, source.nbytes, "copy to the device")[:] = flat(source)
 
     def read(self, address: int, destination: memoryview) -> None:
         self.synchronize()
-        flat(destination)[:] = self.memory.span(address, destination.nbytes, "copy to the host")
+        with self._busy:
+            flat(destination)[:] = self.memory.span(address, destination.nbytes, "copy to the host")
 
     def copy(self, destination: int, source: int, size: int) -> None:
         self.check_callback()
-        self.memory.span(destination, size, "copy")[:] = self.memory.span(source, size, "copy")
+        with self._busy:
+            self.memory.span(destination, size, "copy")[:] = self.memory.span(source, size, "copy")
 
     def copy_strided(
         self,
@@ -102,14 +117,15 @@ class Emulator(EmulatedStreams):
         itemsize: int,
     ) -> None:
         self.check_callback()
-        written = self.memory.strided(destination, destination_strides, shape, itemsize)
-        written[...] = self.memory.strided(source, source_strides, shape, itemsize)
+        with self._busy:
+            written = self.memory.strided(destination, destination_strides, shape, itemsize)
+            written[...] = self.memory.strided(source, source_strides, shape, itemsize)
 
     def fill(self, address: int, value: int, size: int, width: int = 1) -> None:
         self.check_callback()
-        self.memory.span(address, size, "fill").reshape(-1, width)[:] = np.frombuffer(
-            value.to_bytes(width, "little"), np.uint8
-        )
+        pattern = np.frombuffer(value.to_bytes(width, "little"), np.uint8)
+        with self._busy:
+            self.memory.span(address, size, "fill").reshape(-1, width)[:] = pattern
 
     # Memory that libraries on the host share with kernels.
 
@@ -148,11 +164,16 @@ class Emulator(EmulatedStreams):
     def launch(self, function: EmulatedFunction, launch: Launch, parameters: bytearray | bytes) -> None:
         self.check_callback()
         check_launch(function.code, launch, self.limits)
+        with self._busy:
+            self._run(function, launch, parameters)
+
+    def _run(self, function: EmulatedFunction, launch: Launch, parameters: bytearray | bytes) -> None:
         self.launches += 1
         grid = GridLaunch(
             self.memory, function.program, function.code, launch, bytes(parameters), self.step_limit, self.launches,
             self.print,
         )  # fmt: skip
+        self._runs_in = threading.get_ident()
         try:
             check_shared(grid, self.target, self.limits)
             check_regions(grid)
@@ -162,7 +183,10 @@ class Emulator(EmulatedStreams):
             failure = checks.failure(function.name) if checks is not None else None
             raise failure or error from None
         finally:
+            self._runs_in = None
             grid.close()
+            while self._unfreed:
+                self.memory.free(self._unfreed.popleft())
 
     def print(self, text: str) -> None:
         (self.stdout or sys.stdout).write(text)

@@ -6,7 +6,6 @@ The high bits of an address are its allocation, so that bounds are one compare a
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kdsl.backend import DeviceError, IllegalAddressError, MemoryFault, MisalignedAddressError
+from kdsl.locks import Lock
 
 Array = npt.NDArray[Any]
 
@@ -117,7 +117,7 @@ class GlobalMemory:
         self._reusable: deque[int] = deque()
         """Windows that were freed so long ago that `freed` has forgotten them."""
         # Reentrant: Python may collect garbage, and so free arrays, while this thread allocates.
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self.constant_bases: Array = np.zeros(MOST_CONSTANTS, np.uint64)
         """What the 32-bit address of a constant lacks of its whole one, by its bits above ``CONSTANT_BITS``."""
 

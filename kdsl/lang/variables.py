@@ -6,13 +6,13 @@ What the host does with them is in `kdsl.variables`; this is what the compiler m
 from __future__ import annotations
 
 import re
-import threading
 from typing import Any
 
 import numpy as np
 
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import I32, ArrayType, ElementType, ScalarType, Space, VectorType
+from kdsl.locks import Lock
 
 POINTER = "kdsl_address_of_"
 """Begins the name of what holds the address of a variable in global memory."""
@@ -46,7 +46,7 @@ class Variable:
         self.type = ArrayType(element, len(shape), space, shape)
         self.initial = initial
         self.name = name
-        self.lock = threading.Lock()
+        self.lock = Lock()
         self.homes: dict[Any, Any] = {}
         """Where it lies on each device that it is on."""
 

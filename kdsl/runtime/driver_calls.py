@@ -177,8 +177,11 @@ class Calls:
     def seen_well(self, count: int) -> None:
         """Forget the first ``count`` launches remembered: they have ended, without a fault."""
         self.latest = None
-        for _ in range(min(count, len(self.recent))):
-            self.recent.popleft()
+        for _ in range(count):
+            try:
+                self.recent.popleft()
+            except IndexError:  # another thread has seen it well, too
+                return
 
     def watch(self, watcher: Callable[[Callable[[int], Any], int], Any] | None) -> None:
         """Let ``watcher`` make each launch from now on; None: the driver alone. It gets a function of the stream that
@@ -246,9 +249,10 @@ class Calls:
             raise DeviceError(
                 "a callback of a stream must not use the device, which CUDA forbids; wake a thread that does"
             )
-        if self._untold:
+        if self._untold is not None:
             failure, self._untold = self._untold, None
-            raise failure
+            if failure is not None:  # no other thread was told meanwhile
+                raise failure
         if self.fault is not None:
             raise lost(self.fault, "the GPU cannot be used any more in this process")
         if self.context is None:
@@ -256,7 +260,11 @@ class Calls:
         if int(self.api.cuCtxGetCurrent()[1]) != int(self.context):
             self.bare("cuCtxSetCurrent", self.context)
         while self._postponed:
-            self._postponed.popleft()()
+            try:
+                call = self._postponed.popleft()
+            except IndexError:  # another thread makes the last one
+                return
+            call()
 
     def call(self, name: str, *args: Any) -> Any:
         """The values of a call in the device's context (None, one, or a tuple); its error raised."""
@@ -292,14 +300,14 @@ class Calls:
             return driver_errors.failed(doing, code, text)
         if self.fault is not None:
             return lost(self.fault, f"{doing} failed: the GPU cannot be used any more in this process")
-        failure = self._failed_check() or driver_errors.fault(code, text, list(dict.fromkeys(self.recent)))
+        failure = self._failed_check() or driver_errors.fault(code, text, list(dict.fromkeys(self.recent.copy())))
         self.fault = failure
         failure.args = (f"{failure}{ENDED}",)
         return failure
 
     def _failed_check(self) -> DeviceError | None:
         """The check of a debug build that ended the context, if one did."""
-        launched = [name for name, _ in self.recent]
+        launched = [name for name, _ in self.recent.copy()]
         return next((failed for checks in self.checks if (failed := checks.failure(launched))), None)
 
 

@@ -43,6 +43,8 @@ FAILURES = (AttributeError, TypeError, ValueError, OverflowError, LookupError, s
 
 
 MOST_BOUND = 256
+MOST_IDLE = 64
+"""Buffers that a launcher keeps: one for each thread that launches at the same time."""
 MOST_ELSEWHERE = 32
 """Streams of other libraries that one configuration keeps launches ready for."""
 
@@ -311,7 +313,7 @@ class Launcher:
 
     def keep(self, buffer: ParameterBuffer) -> None:
         """Let the fast way use a buffer that is no longer needed."""
-        if len(self._idle) < 8:
+        if len(self._idle) < MOST_IDLE:
             self._idle.append(buffer)
 
 
