@@ -5,6 +5,7 @@ Knows nothing of arrays or kernels' arguments. Nothing of CUDA is called before 
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 import weakref
@@ -17,6 +18,7 @@ from kdsl.backend import DeviceError, Launch
 from kdsl.runtime import driver_errors
 from kdsl.runtime.cuda_errors import ContextLostError
 from kdsl.runtime.driver_checks import ModuleChecks
+from kdsl.runtime.driver_entry import LaunchStruct, Native, launch_function
 from kdsl.runtime.errors import DriverUnavailableError, ForkedProcessError
 
 Recorder = Callable[[str, float, float], object]
@@ -49,16 +51,19 @@ class Recording:
         found = getattr(self._api, name)
         if not name.startswith("cu") or not callable(found) or isinstance(found, type):
             return found
-        record = self._record
-
-        def timed(*args: Any) -> Any:
-            start = perf_counter()
-            result = found(*args)
-            record(name, start, perf_counter() - start)
-            return result
-
+        timed = _timed(name, found, self._record)
         setattr(self, name, timed)
         return timed
+
+
+def _timed(name: str, call: Callable[..., Any], record: Recorder) -> Callable[..., Any]:
+    def timed(*args: Any) -> Any:
+        start = perf_counter()
+        result = call(*args)
+        record(name, start, perf_counter() - start)
+        return result
+
+    return timed
 
 
 def initialized(api: Any) -> str | None:
@@ -154,11 +159,12 @@ class Calls:
         self.recent: deque[tuple[str, Launch]] = deque(maxlen=64)
         self.latest: tuple[str, Launch] | None = None
         self.checks: list[ModuleChecks] = []
+        self._native = launch_function(self.api)
+        if record is not None:
+            self._native = _timed("cuLaunchKernelEx", self._native, record)
         # Read anew at each launch, so that a forked child meets the error and not the parent's driver.
-        self.launch_kernel = self.api.cuLaunchKernel
-        self.launch_kernel_ex = self.api.cuLaunchKernelEx
+        self.launch: Native = self._native
         self._lock = threading.Lock()
-        self._launching = threading.Lock()
         # What must not call the driver where it is met, and is done by the next call that may.
         self._postponed: deque[Callable[[], object]] = deque()
         self.in_callback: Callable[[], bool] = lambda: False
@@ -189,32 +195,20 @@ class Calls:
         """
         if self.forked:
             return
-        plain, extended = self.api.cuLaunchKernel, self.api.cuLaunchKernelEx
+        native = self._native
         if watcher is None:
-            self.launch_kernel, self.launch_kernel_ex = plain, extended
+            self.launch = native
             return
 
-        def launch(*arguments: Any) -> Any:
-            def in_stream(stream: int) -> Any:
-                return plain(*arguments[:8], self.api.CUstream(stream), *arguments[9:])
-
-            return watcher(in_stream, int(arguments[8]))
-
-        def launch_ex(config: Any, *arguments: Any) -> Any:
-            asked = int(config.hStream)
+        def launch(config: Any, *arguments: Any) -> Any:
+            asked: LaunchStruct = config._obj
 
             def in_stream(stream: int) -> Any:
-                # One configuration serves all threads.
-                with self._launching:
-                    config.hStream = self.api.CUstream(stream)
-                    try:
-                        return extended(config, *arguments)
-                    finally:
-                        config.hStream = self.api.CUstream(asked)
+                return native(ctypes.byref(asked.on(stream)), *arguments)
 
-            return watcher(in_stream, asked)
+            return watcher(in_stream, asked.stream or 0)
 
-        self.launch_kernel, self.launch_kernel_ex = launch, launch_ex
+        self.launch = launch
 
     def when_allowed(self, call: Callable[[], object]) -> None:
         """Call it now, or where the driver must not be called, before the next call that may be made."""
@@ -338,7 +332,7 @@ def _mark_children(calls: Calls) -> None:
         found = reference()
         if found is not None:
             found.forked = True
-            found.launch_kernel = found.launch_kernel_ex = _refuse_in_child
+            found.launch = _refuse_in_child
 
     if hasattr(os, "register_at_fork"):  # absent on Windows, which does not fork
         os.register_at_fork(after_in_child=in_child)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from kdsl.backend import Launch
 from kdsl.runtime import driver_errors
 from kdsl.runtime.driver_calls import Calls, error_text, forked_error, lost
+from kdsl.runtime.driver_entry import LaunchStruct, reference
 from kdsl.runtime.driver_modules import CudaFunction
 from kdsl.runtime.driver_resources import resources
 from kdsl.runtime.errors import LaunchConfigValueError
@@ -46,19 +48,20 @@ def _prepare(calls: Calls, function: CudaFunction, launch: Launch) -> Enqueue:
     calls.enter()
     if launch.shared_bytes:
         allow_shared_memory(calls, function, launch)
-    if launch.cluster or launch.cooperative or launch.programmatic_dependent_launch:
-        return _prepare_extended(calls, function, launch)
-    handle, stream = function.handle, calls.api.CUstream(launch.stream)
-    (grid_x, grid_y, grid_z), (block_x, block_y, block_z), shared = launch.grid, launch.block, launch.shared_bytes
+    if launch.cluster and prod(launch.cluster) > PORTABLE_CLUSTER:
+        allow_large_clusters(calls, function, launch)
+    config = config_of(calls.api, launch)
+    if launch.cooperative:
+        _check_that_it_fits(calls, function, launch, config)
     described = (function.name, launch)
+    # The closures hold what the driver reads by address.
+    configuration, handle = ctypes.byref(LaunchStruct.copied(config)), reference(int(function.handle))
 
     def enqueue(buffer: ParameterBuffer) -> None:
         # The parameters go as one packed buffer: `extra`, not an array of pointers.
-        code = calls.launch_kernel(
-            handle, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, 0, buffer.extra
-        )[0]
+        code = calls.launch(configuration, handle, None, buffer.argument)
         if code:
-            again(int(code), buffer)
+            again(code, buffer)
         if calls.latest is not described:
             calls.note(described)
 
@@ -67,32 +70,9 @@ def _prepare(calls: Calls, function: CudaFunction, launch: Launch) -> Enqueue:
             raise refused(calls, function, launch, code)
         # This thread has no context yet. Looking at each launch would cost more than failing once.
         calls.enter()
-        code = int(
-            calls.launch_kernel(
-                handle, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, 0, buffer.extra
-            )[0]
-        )
+        code = calls.launch(configuration, handle, None, buffer.argument)
         if code:
             raise refused(calls, function, launch, code)
-
-    return enqueue
-
-
-def _prepare_extended(calls: Calls, function: CudaFunction, launch: Launch) -> Enqueue:
-    """For launches with attributes, which `cuLaunchKernel` does not take."""
-    # The closure below holds the configuration, and that the attributes, as long as launches read them.
-    config = config_of(calls.api, launch)
-    if launch.cluster and prod(launch.cluster) > PORTABLE_CLUSTER:
-        allow_large_clusters(calls, function, launch)
-    if launch.cooperative:
-        _check_that_it_fits(calls, function, launch, config)
-
-    def enqueue(buffer: ParameterBuffer) -> None:
-        calls.enter()
-        code = int(calls.launch_kernel_ex(config, function.handle, 0, buffer.extra)[0])
-        if code:
-            raise refused(calls, function, launch, code)
-        calls.note((function.name, launch))
 
     return enqueue
 

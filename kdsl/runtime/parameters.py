@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 # cuda.h: CU_LAUNCH_PARAM_END, CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE.
 _END, _BUFFER_POINTER, _BUFFER_SIZE = 0, 1, 2
 
 
 class ParameterBuffer(bytearray):
-    """Packed kernel arguments. ``extra`` is the address of the `cuLaunchKernel` list that points at them.
+    """Packed kernel arguments. ``extra`` is the address of the `cuLaunchKernel` list that points at them, and
+    ``argument`` the same for a call through ctypes.
 
-    The list is built once: a launch then passes one integer. Everything that the driver reads by address is held here.
+    The list is built once: a launch then passes one object. Everything that the driver reads by address is held here.
     """
 
-    __slots__ = ("_held", "extra")
+    __slots__ = ("_held", "argument", "extra")
     extra: int
+    argument: Any
     _held: tuple[object, ...]
 
     def __init__(self, source: int | bytes | bytearray) -> None:
         super().__init__(source)
-        self.extra = 0
+        self.extra, self.argument = 0, None
         if not self:
             return  # a kernel without parameters: NULL
         # The export also pins the bytearray: it cannot be resized, so its address stays.
@@ -30,3 +33,4 @@ class ParameterBuffer(bytearray):
         table = (ctypes.c_void_p * len(listed))(*listed)
         self._held = (view, length, table)
         self.extra = ctypes.addressof(table)
+        self.argument = ctypes.c_void_p.from_param(self.extra)

@@ -121,7 +121,10 @@ def make_backend() -> type[MemoryBackend]:
 def fake_driver() -> Any:
     """A stand-in for `cuda.bindings.driver`, with cuda-python's own types."""
     real = pytest.importorskip("cuda.bindings.driver", reason="cuda-python is not installed")
-    return FakeDriver(real)
+    fake = FakeDriver(real)
+    yield fake
+    if fake.raised:
+        raise fake.raised[0]
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kdsl.runtime.driver import CudaDriver
+from kdsl.runtime.driver_entry import LaunchStruct
 
 ATTRIBUTES = {
     "COMPUTE_CAPABILITY_MAJOR": 9,
@@ -28,6 +29,8 @@ ATTRIBUTES = {
     "MAX_THREADS_PER_MULTIPROCESSOR": 2048,
     "MAX_REGISTERS_PER_BLOCK": 65536,
 }
+ATTRIBUTE_BYTES = 72
+"""sizeof(CUlaunchAttribute)"""
 LAUNCH_ATTRIBUTES = {
     "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION": "clusterDim",
     "CU_LAUNCH_ATTRIBUTE_COOPERATIVE": "cooperative",
@@ -79,6 +82,10 @@ class FakeDriver:
         }
         self.streams: dict[int, tuple[int, int]] = dict.fromkeys((0, 1, 2), (0, 0))
         self.events: dict[int, int] = {}
+        self.raised: list[BaseException] = []
+        # What `cuGetProcAddress` gives: launches come in by address.
+        parameters = (ctypes.c_void_p,) * 4
+        self._native = ctypes.CFUNCTYPE(ctypes.c_int, *parameters)(self._launch_by_address)
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("cu") or name == "cuuint64_t":
@@ -271,6 +278,34 @@ class FakeDriver:
         size = ctypes.c_size_t.from_address(words[3]).value if extra else 0
         parameters = ctypes.string_at(words[1], size) if size else b""
         list(self.kernels.values())[int(function) - 200](parameters)
+
+    def _cuGetProcAddress(self, name: bytes, version: int, flags: int) -> Any:
+        assert (name, version, flags) == (b"cuLaunchKernelEx", 12000, 1)
+        return (ctypes.cast(self._native, ctypes.c_void_p).value, None)
+
+    def _launch_by_address(self, address: int, function: int, parameters: int | None, extra: int | None) -> int:
+        """Take a launch apart, as `cuLaunchKernel` if it has no attributes. ``raised`` keeps what ctypes would not let
+        through.
+        """
+        try:
+            given = LaunchStruct.from_address(address)
+            handle, rest = self.real.CUfunction(function), (parameters or 0, extra or 0)
+            if not given.count:
+                stream = self.real.CUstream(given.stream or 0)
+                result = self.cuLaunchKernel(handle, *given.grid, *given.block, given.shared_bytes, stream, *rest)
+                return int(result[0])
+            config = self.real.CUlaunchConfig()
+            config.gridDimX, config.blockDimX, config.hStream = given.grid[0], given.block[0], given.stream or 0
+            attributes = []
+            for index in range(given.count):
+                attributes.append(self.real.CUlaunchAttribute())
+                size = ATTRIBUTE_BYTES
+                ctypes.memmove(attributes[-1].getPtr(), given.attributes + size * index, size)
+            config.attrs = attributes
+            return int(self.cuLaunchKernelEx(config, handle, *rest)[0])
+        except BaseException as error:
+            self.raised.append(error)
+            return 999
 
     def _cuLaunchKernel(self, function: Any, *args: Any) -> None:
         assert isinstance(function, self.real.CUfunction)

@@ -333,7 +333,7 @@ def test_recording(fake_driver: Any) -> None:
     gpu.launch(function(gpu), LAUNCH, b"")
     gpu.synchronize()
     names = [name for name, _, _ in records]
-    assert names[0] == "cuInit" and names[-1] == "cuCtxSynchronize" and "cuLaunchKernel" in names
+    assert names[0] == "cuInit" and names[-1] == "cuCtxSynchronize" and "cuLaunchKernelEx" in names
     assert all(duration >= 0 for _, _, duration in records)
 
 

@@ -1,0 +1,64 @@
+"""The driver's launch function by its address: the one call that is made often enough for its price to count.
+
+Through cuda-python a launch takes eleven arguments, each looked at and converted; here it takes four that were
+converted when the launch was prepared, which is half the price.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from typing import Any
+
+from kdsl.runtime.errors import DriverUnavailableError
+
+LEGACY_STREAM, PER_THREAD_STREAM = 1, 2
+"""CU_GET_PROC_ADDRESS_LEGACY_STREAM and CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM."""
+
+Native = Callable[..., int]
+"""`cuLaunchKernelEx`, of `reference`s to a LaunchStruct, the function, None and the list of parameters: its code."""
+
+
+class LaunchStruct(ctypes.Structure):
+    """CUlaunchConfig (cuda.h). ``kept`` holds what it points at."""
+
+    _fields_ = (
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared_bytes", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.c_void_p),
+        ("count", ctypes.c_uint),
+    )
+    kept: Any = None
+
+    @classmethod
+    def copied(cls, config: Any) -> LaunchStruct:
+        """A copy of cuda-python's object, whose attributes are shared."""
+        made = cls.from_buffer_copy(ctypes.string_at(config.getPtr(), ctypes.sizeof(cls)))
+        made.kept = config
+        return made
+
+    def on(self, stream: int) -> LaunchStruct:
+        """The same launch in another stream."""
+        made = LaunchStruct.from_buffer_copy(self)
+        made.kept, made.stream = self.kept, stream
+        return made
+
+
+def launch_function(api: Any) -> Native:
+    """`cuLaunchKernelEx`, of the driver that ``api`` talks to. It gives up the GIL while it runs."""
+    # As cuda-python itself does, through which memory is copied and filled: stream 0 has to be the same one.
+    per_thread = int(os.environ.get("CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM") or 0)
+    # 12000: the oldest driver that there is to be.
+    result = api.cuGetProcAddress(b"cuLaunchKernelEx", 12000, PER_THREAD_STREAM if per_thread else LEGACY_STREAM)
+    if int(result[0]) or not int(result[1]):
+        raise DriverUnavailableError("the NVIDIA driver is too old: it has no cuLaunchKernelEx")
+    # Why no argument types? They would convert at each call what `reference` has converted before.
+    return ctypes.CFUNCTYPE(ctypes.c_int)(int(result[1]))
+
+
+def reference(address: int) -> Any:
+    """An address as an argument of `Native`."""
+    return ctypes.c_void_p.from_param(address)
