@@ -272,7 +272,9 @@ def test_recording() -> None:
     a = np.zeros(8, np.float32)
     run(a, a, a, 8)
     names = [name for name, _, _ in records]
-    assert {"cuLibraryLoadData", "cuLaunchKernelEx", "cuMemcpyDtoH"} <= set(names) and all(t >= 0 for _, _, t in records)
+    assert {"cuLibraryLoadData", "cuLaunchKernelEx", "cuMemcpyDtoH"} <= set(names) and all(
+        t >= 0 for _, _, t in records
+    )
 
 
 def test_torch(gpu: CudaDriver, vadd: Launcher) -> None:
