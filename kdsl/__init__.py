@@ -6,6 +6,7 @@
 lang        what a kernel author imports: types, and a typed stub for each intrinsic
 compiler    `kernel` and `compile`
 compilation one run of the pipeline, every stage kept: what `compile` gives and all views read
+contracts   what a kernel requires of its launches: the launcher checks it, and the compiler relies on it
 source      places in a user's source, and `CompileError`
 frontend    Python's syntax tree to the typed tree
 ir          the typed tree
@@ -219,7 +220,7 @@ if TYPE_CHECKING:
     from kdsl.module import KernelModule, LoadedModule, cuda_module, load_module
     from kdsl.runtime.config import LaunchConfig
     from kdsl.runtime.device import Device
-    from kdsl.runtime.errors import ArgumentError, LaunchConfigError
+    from kdsl.runtime.errors import ArgumentError, LaunchConfigError, LaunchContractError
     from kdsl.runtime.memory import DeviceArray
     from kdsl.runtime.prepared import PreparedLaunch
     from kdsl.source import CompileError
@@ -285,7 +286,7 @@ _MODULES = {
     "kdsl.runtime.device": "Device",
     "kdsl.runtime.memory": "DeviceArray",
     "kdsl.runtime.prepared": "PreparedLaunch",
-    "kdsl.runtime.errors": "ArgumentError LaunchConfigError",
+    "kdsl.runtime.errors": "ArgumentError LaunchConfigError LaunchContractError",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 _HOME |= {"compile": "kdsl.compiler", "math": "kdsl.lang", "random": "kdsl", "groups": "kdsl", "errors": "kdsl"}
@@ -326,6 +327,7 @@ __all__ = [
     "KernelModule",
     "LaunchConfig",
     "LaunchConfigError",
+    "LaunchContractError",
     "LaunchTimeout",
     "LoadedModule",
     "MemoryFault",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kdsl.captured import Captured
 from kdsl.compiled import CompiledKernel
+from kdsl.contracts.architecture import check_architecture
 from kdsl.garbage import no_collection
 from kdsl.ir.request import KernelRequest
 from kdsl.lang.layout import ParameterField, parameter_layout
@@ -191,6 +192,8 @@ def run_pipeline(requests: Sequence[KernelRequest], target: Target, timeline: Ti
     """Check kernels and emit their PTX; CompileError holds every mistake in any of them."""
     from kdsl.frontend import check_kernels  # start-up cost: who only imports kdsl compiles nothing
 
+    for request in requests:
+        check_architecture(request.function, request.options.min_arch, target)
     timeline = timeline or Timeline()
     with no_collection():
         with timeline.step("parse and check"):

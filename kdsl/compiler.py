@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import os
@@ -14,6 +15,9 @@ from kdsl.annotations import kernel_parameters
 from kdsl.backend import Backend, DeviceError
 from kdsl.compilation import Compilation, run_pipeline
 from kdsl.compiled import CompiledKernel
+from kdsl.contracts.architecture import check_architecture
+from kdsl.contracts.contract import NOTHING, Contract
+from kdsl.contracts.types import constants_of
 from kdsl.current import IsCurrent, current_backend, timeline
 from kdsl.ir.options import Options
 from kdsl.ir.request import KernelRequest
@@ -25,6 +29,7 @@ from kdsl.parameters import by_name, defaults_of, filling, from_signature, types
 from kdsl.records import dataclass
 from kdsl.resources import SharedBytes, attributes_of, occupancy_of, suggested_block
 from kdsl.runtime.calls import Call, call_of, guards_of
+from kdsl.runtime.derived import DerivedLaunches
 from kdsl.runtime.errors import ArgumentError, ExtentError, LaunchConfigError
 from kdsl.runtime.known import KnownLaunch, KnownLaunches
 from kdsl.runtime.launch import MISSING, Condition, Configurations, LaunchConfig, Launcher, all_hold, not_configured
@@ -39,6 +44,8 @@ P = ParamSpec("P")
 USERS_MISTAKES = (CompileError, ArgumentError, LaunchConfigError, DeviceError)
 MOST_HOT = 256
 """Grids that a kernel keeps launches ready for."""
+MOST_STREAMS = 64
+"""Streams in which a kernel keeps launches without brackets ready for."""
 ASKED_OFTEN = 64
 """Launches unlike the one that comes first, after which another comes first."""
 
@@ -164,6 +171,7 @@ class Kernel(Generic[P]):
         self.options = options
         self._configurations = Configurations(lambda config: ConfiguredKernel(self, config))
         self._hot: dict[int, dict[int, Callable[..., None]]] = {}
+        self._derived: dict[Any, DerivedLaunches] = {}
         self._specializations: dict[tuple[object, ...], Specialization] = {}
         self._lock = Lock()
 
@@ -232,6 +240,39 @@ class Kernel(Generic[P]):
             if len(self._hot) >= MOST_HOT:
                 self._hot = {}
             self._hot.setdefault(grid, {})[block] = run
+        for derived in self._derived.values():
+            derived.remember(config, run)
+
+    @functools.cached_property
+    def launch(self) -> Callable[..., None]:
+        """``k.launch(a, b, n)`` without brackets, for a kernel whose contract says grid and block."""
+        return self._launches(None).function
+
+    def launch_on(self, stream: Any, /, *arguments: Any, **keywords: Any) -> None:
+        """As `launch`, in a stream."""
+        self._launches(stream).function(*arguments, **keywords)
+
+    def launch_config(self, *arguments: Any, **keywords: Any) -> LaunchConfig:
+        """The configuration that `launch` takes for these arguments."""
+        given = by_name(self.name, self.parameters, arguments, with_defaults(len(arguments), keywords, self.defaults))
+        return self._launches(None).config([given[name] for name, _ in self.parameters])
+
+    def _launches(self, stream: Any) -> DerivedLaunches:
+        """What derives configurations in a stream."""
+        try:
+            return self._derived[stream]
+        except (KeyError, TypeError):
+            pass  # the first time, or another library's stream that has no hash
+        types = dict(self.parameters)
+        defaults = {name: value for name, (_, value) in self.defaults.items()}
+        made = DerivedLaunches(
+            self.name, self.options.contract, [*types], types, defaults, self._configurations.configured, stream
+        )
+        if len(self._derived) >= MOST_STREAMS:
+            self._derived = {None: self._derived[None]} if None in self._derived else {}
+        with contextlib.suppress(TypeError):
+            self._derived[stream] = made
+        return made
 
     def prepare(self, *arguments: Any, **keywords: Any) -> PreparedLaunch:
         """A launch to be made many times, of grid and block (or a LaunchConfig) and the kernel's arguments:
@@ -331,6 +372,10 @@ class Kernel(Generic[P]):
                 found = self._specializations[backend, types] = self._build(backend, types)
         return found
 
+    def contract_for(self, typed: Sequence[tuple[str, Type]]) -> Contract:
+        """What a launch of the kernel for these types is checked against."""
+        return self.options.contract.with_constants(constants_of(dict(typed)))
+
     def _compiled(self, types: tuple[Type, ...], target: Target) -> Compilation:
         """The kernel compiled for these types; another device of the same architecture may have it already."""
         for known in self._specializations.values():
@@ -340,7 +385,9 @@ class Kernel(Generic[P]):
         return run_pipeline([self.request(types)], target, timeline())
 
     def _build(self, backend: Backend, types: tuple[Type, ...]) -> Specialization:
-        compilation = self._compiled(types, Target.parse(backend.target))
+        target = Target.parse(backend.target)
+        check_architecture(self.function, self.options.min_arch, target, backend.description)
+        compilation = self._compiled(types, target)
         (compiled,) = compilation.compiled
         module = backend.load(compilation.ptx.encode())
         attach(backend, module, compilation.variables)
@@ -352,7 +399,10 @@ class Kernel(Generic[P]):
         if not any(isinstance(type, PointerType | ArrayType) for type in passed):
             conditions = (IsCurrent(backend), *conditions)
         report = partial(compilation.resources_of, compiled.name)
-        launcher = build_launcher(backend, module, self.name, compiled, typed, conditions, call, report)
+        contract = self.contract_for(typed)
+        launcher = build_launcher(
+            backend, module, self.name, compiled, typed, conditions, call, report, contract=contract
+        )
         return Specialization(compilation, backend, launcher, types)
 
 
@@ -365,9 +415,12 @@ def build_launcher(
     conditions: Sequence[Condition] = (),
     call: Call | None = None,
     report: Callable[[], Any] | None = None,
+    *,
+    contract: Contract = NOTHING,
 ) -> Launcher:
     """The typed launcher of a kernel of the loaded module; errors call it ``name``. ``call`` is that of a kernel that
-    is specialised on its arguments. ``report`` gives ptxas's report on it.
+    is specialised on its arguments. ``report`` gives ptxas's report on it, ``contract`` what a launch is checked
+    against.
     """
     if call is not None:
         parameters = [(slot.name, slot.type) for slot in call.slots]
@@ -384,6 +437,7 @@ def build_launcher(
         call,
         compiled.block_multiple,
         report,
+        contract=contract,
     )
 
 
@@ -400,6 +454,11 @@ def kernel(
     launch_bounds: tuple[int, int, int] | tuple[int, int] | tuple[int] | int | None = None,
     cluster: tuple[int, int, int] | tuple[int, int] | tuple[int] | int | None = None,
     max_registers: int | None = None,
+    requires: str | Sequence[str] = (),
+    block: int | str | Sequence[int | str] | None = None,
+    grid: int | str | Sequence[int | str] | None = None,
+    shared: int | str | None = None,
+    min_arch: str | None = None,
 ) -> Callable[[Callable[P, object]], Kernel[P]]: ...
 def kernel(function: Any = None, /, **options: Any) -> Any:
     """Make a function a kernel: ``@kernel`` or ``@kernel(restrict=True)``. Nothing is compiled yet.
@@ -409,8 +468,10 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     ``__restrict__``. ``debug``: check indices, divisors and casts while the kernel runs; KDSL_DEBUG=1 says so for every
     kernel that does not say ``debug=`` itself. ``launch_bounds``: threads of the largest block, and how many blocks
     should fit on an SM, as in ``(256, 2)``; a third number is the most blocks of a cluster. ``cluster``: blocks of a
-    cluster along x, y and z, in every launch. ``max_registers``: of a thread; more would be spilled. TypeError for
-    anything else.
+    cluster along x, y and z, in every launch. ``max_registers``: of a thread; more would be spilled. ``requires``,
+    ``block``, ``grid`` and ``shared`` are its launch contract, checked in every launch (docs/contracts.md), as in
+    ``requires="a.size >= n", block=256, grid="ceil(n / 256)"``; ``min_arch``: the first architecture it is for, such as
+    ``"sm_80"``. TypeError for anything else.
     """
     checked = _checked_options(options)
     return _decorate(function, checked) if function is not None else lambda f: _decorate(f, checked)
@@ -429,7 +490,7 @@ def _decorate(function: Any, options: Options) -> Kernel[Any]:
     if not inspect.isfunction(function):
         what = "a class" if inspect.isclass(function) else f"a {type(function).__name__}"
         raise TypeError(f"@kernel takes a function written with def, got {what}: {function!r}")
-    return Kernel(function, options)
+    return Kernel(function, options.with_contract(function))
 
 
 def compile(
@@ -458,7 +519,12 @@ def compile(
         raise ValueError(f"two kernels of one module are called {twice!r}; rename one, or compile them apart")
     parsed = target if isinstance(target, Target) else Target.parse(target or current_backend().target)
     chosen = None if options is None else _checked_options(options)
-    requests = [k.request(from_signature(k.name, k.parameters, k.defaults, signature), chosen) for k in kernels]
+    requests = [
+        k.request(
+            from_signature(k.name, k.parameters, k.defaults, signature), chosen and chosen.with_contract(k.function)
+        )
+        for k in kernels
+    ]
     return run_pipeline(requests, parsed, timeline())
 
 
@@ -471,5 +537,8 @@ def compile_kernels(
     """Several kernels in one PTX module, each with the types of all its parameters; otherwise as `compile`."""
     parsed = target if isinstance(target, Target) else Target.parse(target or current_backend().target)
     chosen = None if options is None else _checked_options(options)
-    requests = [kernel.request(found, chosen) for kernel, found in zip(kernels, types, strict=True)]
+    requests = [
+        kernel.request(found, chosen and chosen.with_contract(kernel.function))
+        for kernel, found in zip(kernels, types, strict=True)
+    ]
     return run_pipeline(requests, parsed, timeline())

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from kdsl.compiler import Kernel
+from kdsl.contracts.places import ContractError
 from kdsl.module import KernelModule
 from kdsl.source import CompileError
 
@@ -41,6 +42,8 @@ def load_file(path: Path) -> ModuleType:
         exec(code, module.__dict__)
     except SystemExit as error:
         raise FileError(f"{path}: exited with {error.code!r} while it was imported") from None
+    except ContractError as error:
+        raise FileError(str(error)) from None
     except CompileError as error:
         advice = 'put what launches kernels below if __name__ == "__main__":'
         raise FileError(f"{error}\n{path}: this came from a launch while the file was imported; {advice}") from None

@@ -13,6 +13,7 @@ from kdsl.backend import Backend
 from kdsl.compilation import Compilation
 from kdsl.compiled import CompiledKernel
 from kdsl.compiler import Kernel, build_launcher, compile_kernels
+from kdsl.contracts.contract import Contract
 from kdsl.current import current_backend
 from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.types import Type
@@ -190,7 +191,7 @@ class _Loading:
             call = None if kernel.is_annotated else call_of(passed)
             loaded[kernel.name] = build_launcher(
                 backend, handle, kernel.name, compiled, passed, compilation.captured, call,
-                partial(compilation.resources_of, compiled.name),
+                partial(compilation.resources_of, compiled.name), contract=kernel.contract_for(typed),
             )  # fmt: skip
         return loaded
 
@@ -252,9 +253,17 @@ class KernelModule:
             # What the foreign code writes is not known, so every array is copied back.
             compiled = CompiledKernel(kernel.name, cooperative=kernel.name in module.cooperative)
             loaded[kernel.name] = build_launcher(
-                module.backend, module.handle, kernel.name, compiled, _annotated(kernel)
+                module.backend, module.handle, kernel.name, compiled, _annotated(kernel), contract=_contract(kernel)
             )
         return LoadedKernels(list(loaded), lambda: loaded, module.globals)
+
+
+def _contract(kernel: Kernel[Any]) -> Contract:
+    """What a launch is checked against; ContractError if it does not fit the annotations."""
+    from kdsl.contracts.decorate import check_contract  # start-up cost: most kernels have none
+
+    check_contract(kernel.function, kernel.options.contract, dict(kernel.parameters))
+    return kernel.options.contract
 
 
 def _annotated(kernel: Kernel[Any]) -> list[tuple[str, Type]]:

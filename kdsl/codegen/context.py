@@ -132,7 +132,13 @@ class Context:
         return self.builder.call(function, list(arguments), fastmath=flags, attrs=("convergent",) if convergent else ())
 
     def special_register(self, name: str) -> llvm.Value:
-        """The 32-bit special register ``name`` (``tid.x``, ``ntid.y``, ...), read once at the top of the function."""
+        """The 32-bit special register ``name`` (``tid.x``, ``ntid.y``, ...), read once at the top of the function.
+
+        The block size is a constant where the kernel's contract says it.
+        """
+        block = self.options.contract.fixed_block if name.startswith("ntid.") else None
+        if block is not None:
+            return llvm.Constant(I32, block["xyz".index(name[-1])])
         if name not in self.registers:
             function = self.declare(f"llvm.nvvm.read.ptx.sreg.{name}", I32, [])
             builder = llvm.IRBuilder(self.entry)

@@ -16,14 +16,15 @@ _SCOPES = {"block": "block", "cluster": "cluster", "gpu": "device", "system": No
 
 
 def _grid(context: Context, call: ir.IntrinsicCall, _: Sequence[llvm.Value]) -> Any:
-    return _along_axes(context, call, _grid_index)
+    return _along_axes(context, call, grid_index)
 
 
 def _gridsize(context: Context, call: ir.IntrinsicCall, _: Sequence[llvm.Value]) -> Any:
     return _along_axes(context, call, _grid_size)
 
 
-def _grid_index(context: Context, axis: str) -> Any:
+def grid_index(context: Context, axis: str) -> Any:
+    """The thread's index along an axis of the whole grid."""
     # No launch has more than 2^31 - 1 threads along an axis: nothing here wraps, signed. The product must not say so,
     # or LLVM makes index arithmetic unsigned, which ptxas schedules worse.
     register, builder = context.special_register, context.builder

@@ -9,6 +9,7 @@ from llvmlite import ir as llvm
 from kdsl.codegen import memory
 from kdsl.codegen.checks import add_table
 from kdsl.codegen.context import LONGEST_NAME, Context, ModuleContext
+from kdsl.codegen.contracts import assume_contract, known_alignment, known_intervals, reqntid
 from kdsl.codegen.debug_info import Directives, Locations, add_flag
 from kdsl.codegen.ranges import Ranges
 from kdsl.codegen.reachable import (
@@ -74,6 +75,8 @@ def _lower(module: ir.Module, target: Target) -> str:
         for f in (*module.functions, *module.kernels)
     }
     ranges = {f.name: Ranges.of(f) for f in (*module.functions, *module.kernels)}
+    for kernel in module.kernels:
+        ranges[kernel.name].parameters = known_intervals(kernel)
     parameter_ranges(module, ranges)
     for f in (*module.functions, *module.kernels):
         _define(shared, f, module, functions, ranges[f.name], directives)
@@ -108,7 +111,8 @@ def _declare(module: llvm.Module, f: ir.Function, *, inlined: bool) -> llvm.Func
             argument.attributes.align = parameter.type.align
         elif isinstance(t, llvm.PointerType):
             assert isinstance(parameter.type, PointerType | ArrayType)
-            argument.attributes.align = alignment(parameter.type.element)
+            asked = known_alignment(f.options.contract, parameter.name)
+            argument.attributes.align = max(alignment(parameter.type.element), asked)
             if f.options.restrict:
                 argument.attributes.add("noalias")
     return function
@@ -119,8 +123,12 @@ def _attributes(f: ir.Function, inlined: bool) -> Iterator[str]:
     if not f.is_kernel:
         yield from ("alwaysinline", "convergent") if inlined else ("convergent",)
     bounds = f.options.launch_bounds if f.is_kernel else None
+    threads = reqntid(f.options.contract) if f.is_kernel else None
+    if threads:
+        yield f'"nvvm.reqntid"="{threads}"'
     if bounds:
-        yield f'"nvvm.maxntid"="{bounds[0]}"'
+        if not threads:  # PTX takes one of the two
+            yield f'"nvvm.maxntid"="{bounds[0]}"'
         if len(bounds) > 1:
             yield f'"nvvm.minctasm"="{bounds[1]}"'
         if len(bounds) > 2:
@@ -168,6 +176,8 @@ def _define(
         for name in registers_of(f, module):
             context.special_register(name)
     _bind_parameters(lowering, f, function)
+    if f.is_kernel:
+        assume_contract(context, f, function)
     lowering.body(f.body)
     if not context.builder.block.is_terminated:
         lowering.locate(f.span)

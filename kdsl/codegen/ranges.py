@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
+from math import prod
 
 from kdsl.codegen.walk import all_expressions, statements
 from kdsl.ir import nodes as ir
@@ -22,7 +23,7 @@ _SREG = "llvm.nvvm.read.ptx.sreg."
 _MOST = {"ntid": (1024, 1024, 64), "nctaid": (2**31 - 1, 65535, 65535)}
 MOST_OF_CLUSTER = 1 << 16
 """More blocks than any cluster has: 16 on every architecture so far."""
-_ONE_D = 2**31 - 1
+ONE_D = 2**31 - 1
 """Threads along one axis of a launch: the launcher refuses more."""
 
 
@@ -45,10 +46,13 @@ class Interval:
         return Interval(min(self.low, other.low), max(self.high, other.high))
 
 
-def register_interval(name: str) -> Interval | None:
-    """The values of a special register, by the intrinsic that reads it."""
+def register_interval(name: str, block: tuple[int, int, int] | None = None) -> Interval | None:
+    """The values of a special register, by the intrinsic that reads it, in blocks of so many threads."""
     group, _, axis = name.removeprefix(_SREG).partition(".")
     position = "xyz".find(axis) if axis else 0
+    if block is not None and group in ("ntid", "tid"):
+        extent = block[position]
+        return Interval(extent, extent) if group == "ntid" else Interval(0, extent - 1)
     match group:
         case "ntid" | "nctaid":
             return Interval(1, _MOST[group][position])
@@ -73,6 +77,8 @@ class Ranges:
     arguments: frozenset[int] = frozenset()
     """The parameters' uids: each has a value beside those assigned to it."""
     parameters: dict[int, Interval] = field(default_factory=dict)
+    block: tuple[int, int, int] | None = None
+    """The threads of every block, where the kernel's contract says them."""
     results: Callable[[str], Interval | None] | None = None
     """What a device function returns, by its name."""
     _known: dict[int, Interval | None] = field(default_factory=dict)
@@ -83,7 +89,8 @@ class Ranges:
     @classmethod
     def of(cls, function: ir.Function) -> Ranges:
         """The analysis of a function; its parameters' values are taken as unknown until `parameters` says more."""
-        ranges = cls(arguments=frozenset(p.uid for p in function.parameters))
+        block = function.options.contract.fixed_block
+        ranges = cls(arguments=frozenset(p.uid for p in function.parameters), block=block)
         for expression in all_expressions(function.body):
             if isinstance(expression, ir.AssignExpr):
                 ranges.definitions.setdefault(expression.local.uid, []).append(expression.value)
@@ -118,10 +125,10 @@ class Ranges:
         if left is None or right is None:
             return None
         if is_grid_index(e, self):
-            return Interval(0, _ONE_D - 1)
+            return Interval(0, ONE_D - 1)
         if is_grid_size(e, self):
-            return Interval(1, _ONE_D)
-        return _binary(e.op, left, right)
+            return Interval(1, ONE_D)
+        return binary_interval(e.op, left, right)
 
     def _exact(self, e: ir.Expr) -> Interval | None:
         match e:
@@ -145,7 +152,7 @@ class Ranges:
             case ir.TupleElement():
                 return self._element(e)
             case ir.IntrinsicCall():
-                return _intrinsic(e)
+                return _intrinsic(e, self.block)
             case ir.Call() if self.results is not None:
                 return self.results(e.function)
             case _:
@@ -204,7 +211,7 @@ class Ranges:
         value = self.resolve(e.value)
         if isinstance(value, ir.TupleExpr):
             return self.interval(value.elements[e.index])
-        return _intrinsic(value) if isinstance(value, ir.IntrinsicCall) else None
+        return _intrinsic(value, self.block) if isinstance(value, ir.IntrinsicCall) else None
 
     def resolve(self, e: ir.Expr) -> ir.Expr:
         """The expression that a local stands for, if the local is assigned only once and is no parameter."""
@@ -252,21 +259,21 @@ def is_grid_index(e: ir.Expr, ranges: Ranges) -> bool:
     return False
 
 
-def _intrinsic(e: ir.IntrinsicCall) -> Interval | None:
+def _intrinsic(e: ir.IntrinsicCall, block: tuple[int, int, int] | None) -> Interval | None:
     match e.intrinsic.lowering:
         case Nvvm(name=str(name)) if name.startswith(_SREG):
-            return register_interval(name)
+            return register_interval(name, block)
         case Emit(name="grid"):
-            return Interval(0, _ONE_D - 1)
+            return Interval(0, ONE_D - 1)
         case Emit(name="gridsize"):
-            return Interval(1, _ONE_D)
+            return Interval(1, ONE_D)
         case Emit(name="warp_id"):
-            return Interval(0, 31)
+            return Interval(0, 31 if block is None else (prod(block) - 1) // 32)
         case _:
             return None
 
 
-def _binary(op: BinaryOp, a: Interval, b: Interval) -> Interval | None:
+def binary_interval(op: BinaryOp, a: Interval, b: Interval) -> Interval | None:
     match op:
         case BinaryOp.ADD:
             return Interval(a.low + b.low, a.high + b.high)

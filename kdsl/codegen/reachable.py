@@ -171,7 +171,8 @@ def parameter_ranges(module: ir.Module, ranges: Mapping[str, Ranges]) -> None:
         known = {p.uid: i for p in f.parameters if (i := _join(passed.get((f.name, p.uid), [])))}
         if f.name in calls_itself:
             known = {}
-        ranges[f.name].forget(known)
+        # Of a kernel's parameters its launch contract knows, and no caller.
+        ranges[f.name].forget(ranges[f.name].parameters if f.is_kernel else known)
         for call in (e for e in all_expressions(f.body) if isinstance(e, ir.Call)):
             for parameter, argument in zip(by_name[call.function].parameters, call.arguments, strict=True):
                 passed.setdefault((call.function, parameter.uid), []).append(ranges[f.name].interval(argument))

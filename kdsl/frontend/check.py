@@ -12,6 +12,7 @@ from kdsl.annotations import kernel_parameters
 from kdsl.captured import Captured
 from kdsl.frontend import convert
 from kdsl.frontend.captures import Captures, host_value
+from kdsl.frontend.contract import fit_contract
 from kdsl.frontend.expressions import evaluate
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.functions import Instance, build, call_function
@@ -112,8 +113,9 @@ def _kernel(session: Session, request: KernelRequest) -> ir.Function:
     _require_plain(file, node, function.__name__)
     types = _parameter_types(request)
     scope = scope_of(node)
-    frame = Frame(session, file, scope, function, function.__name__, outermost=True)
     annotated = dict(kernel_parameters(function))
+    fit_contract(session, function, dict(zip(annotated, types, strict=True)))
+    frame = Frame(session, file, scope, function, function.__name__, outermost=True)
     frame.generic = kernel_variables(annotated, types)
     entry: dict[str, Value] = {}
     passed: list[str] = []

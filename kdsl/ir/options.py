@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from math import prod
+from types import FunctionType
 from typing import Any
 
+from kdsl.contracts.contract import NOTHING, Contract
+from kdsl.contracts.given import (
+    NAMES,
+    Extent,
+    check_block,
+    given_extents,
+    given_min_arch,
+    given_requires,
+    given_shared,
+)
 from kdsl.records import dataclass
 
 MOST_THREADS = 1024
@@ -15,7 +26,7 @@ MOST_OF_CLUSTER = 16
 """Blocks, on every architecture so far; more than 8 are not portable."""
 FEWEST_REGISTERS, MOST_REGISTERS = 24, 255
 """Of a thread: ptxas takes fewer for 24, and ignores more."""
-NUMBERS = ("launch_bounds", "cluster", "max_registers")
+NUMBERS = ("launch_bounds", "cluster", "max_registers", *NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +45,21 @@ class Options:
     """Blocks of a cluster along x, y and z."""
     max_registers: int | None = None
     """Registers that a thread may use."""
+    requires: tuple[str, ...] = ()
+    """Relations between arguments and configuration that hold in every launch."""
+    block: tuple[Extent, ...] | None = None
+    grid: tuple[Extent, ...] | None = None
+    shared: Extent | None = None
+    """What a launch without brackets takes: ints and expressions. A constant block is that of every launch."""
+    min_arch: str | None = None
+    """The first architecture that the kernel is for."""
+    contract: Contract = NOTHING
+    """The last five of these but ``min_arch``, read: see `with_contract`."""
 
     @classmethod
     def checked(cls, given: Mapping[str, Any]) -> Options:
         """The options that a user gave by name; TypeError for an unknown one or a value that it does not take."""
-        known = [field.name for field in fields(cls)]
+        known = [field.name for field in fields(cls) if field.name != "contract"]
         for name, value in given.items():
             if name not in known:
                 raise TypeError(f"@kernel has no option {name!r}; it takes {', '.join(known)}")
@@ -48,14 +69,28 @@ class Options:
             "launch_bounds": _launch_bounds(given.get("launch_bounds")),
             "cluster": _cluster(given.get("cluster")),
             "max_registers": _max_registers(given.get("max_registers")),
+            "requires": given_requires(given.get("requires", ())),
+            "block": given_extents("block", given.get("block")),
+            "grid": given_extents("grid", given.get("grid")),
+            "shared": given_shared(given.get("shared")),
+            "min_arch": given_min_arch(given.get("min_arch")),
         }
         options = cls(**{**given, **numbers})
         options._check_together()
         return options
 
+    def with_contract(self, function: FunctionType) -> Options:
+        """The options of this kernel, whose contract's texts are read; ContractError at the decorator."""
+        if not self.requires and self.block is None and self.grid is None and self.shared is None:
+            return self
+        from kdsl.contracts.decorate import contract_of  # start-up cost: most kernels have none
+
+        return replace(self, contract=contract_of(function, self.requires, self.grid, self.block, self.shared))
+
     def _check_together(self) -> None:
-        """TypeError for options that say how many registers, or how many blocks of a cluster, in two ways."""
+        """TypeError for options that say how many threads, registers, or blocks of a cluster, in two ways."""
         bounds = self.launch_bounds or ()
+        check_block(self.block, bounds, self.max_registers)
         if self.max_registers is not None and len(bounds) > 1:
             raise TypeError(
                 f"max_registers={self.max_registers} and launch_bounds={bounds} both say how many registers there are; "

@@ -34,6 +34,12 @@ class LaunchConfigValueError(LaunchConfigError, ValueError):
     """A part of the configuration is out of range."""
 
 
+class LaunchContractError(ArgumentError, LaunchConfigError, ValueError):
+    """The arguments and the configuration of a launch break what the kernel requires of them; nothing was copied and
+    nothing was enqueued.
+    """
+
+
 class DriverUnavailableError(RuntimeError):
     """There is no CUDA device to use here; the message says why and what to install."""
 

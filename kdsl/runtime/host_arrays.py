@@ -28,8 +28,8 @@ class _Group:
     low: int
     high: int
     written: bool
+    alignment: int
     members: list[np.ndarray[Any, Any]] = field(default_factory=list)
-    alignment: int = LARGEST_VECTOR
     allocation: Allocation | None = None
 
     @property
@@ -53,12 +53,18 @@ class _Group:
 class HostArrays:
     """The host arrays of one launch, as a context that frees their device memory at its end.
 
-    ``arrays`` are (array, may be written). Nothing is allocated or copied before `copy_in`.
+    ``arrays`` are (array, may be written). Nothing is allocated or copied before `copy_in`. ``alignment``: up to what
+    power of two arrays are as aligned on the device as on the host.
     """
 
-    def __init__(self, backend: Backend, arrays: Sequence[tuple[np.ndarray[Any, Any], bool]]) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        arrays: Sequence[tuple[np.ndarray[Any, Any], bool]],
+        alignment: int = LARGEST_VECTOR,
+    ) -> None:
         self.backend = backend
-        self.groups = _grouped(arrays)
+        self.groups = _grouped(arrays, alignment)
 
     def copy_in(self) -> None:
         # All allocations first, so that running out of memory copies nothing.
@@ -100,7 +106,7 @@ def byte_bounds(array: np.ndarray[Any, Any]) -> tuple[int, int]:
     return low, high
 
 
-def _grouped(arrays: Sequence[tuple[np.ndarray[Any, Any], bool]]) -> list[_Group]:
+def _grouped(arrays: Sequence[tuple[np.ndarray[Any, Any], bool]], alignment: int) -> list[_Group]:
     """One group for every set of arrays that overlap; arrays without elements need no memory."""
     groups: list[_Group] = []
     spans = [(byte_bounds(array), array, written) for array, written in arrays if array.size]
@@ -110,7 +116,7 @@ def _grouped(arrays: Sequence[tuple[np.ndarray[Any, Any], bool]]) -> list[_Group
             group.high = max(group.high, high)
             group.written |= written
         else:
-            group = _Group(low, high, written)
+            group = _Group(low, high, written, alignment)
             groups.append(group)
         group.members.append(array)
         group.alignment = max(group.alignment, array.dtype.alignment)

@@ -16,12 +16,14 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from kdsl.backend import Backend, Dim3, Launch
+from kdsl.contracts.contract import NOTHING, Contract
 from kdsl.lang.layout import buffer_size, parameter_layout
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ArrayType, PointerType, ScalarType, Type, VectorType
 from kdsl.runtime.arguments import ArrayArgument, Parameter, array_argument, scalar_argument
 from kdsl.runtime.calls import Call, Guards
 from kdsl.runtime.config import LaunchConfig
+from kdsl.runtime.contracts import FAST_FUNCTIONS, LaunchChecks, configured_value
 from kdsl.runtime.errors import ArgumentTypeError, ExtentError, LaunchConfigValueError
 from kdsl.runtime.foreign_memory import note_launch
 from kdsl.runtime.formats import struct_format
@@ -39,7 +41,7 @@ Enqueue = Callable[[ParameterBuffer], None]
 OtherDevice = Callable[[Backend, tuple[Any, ...]], bool]
 
 # What the packer's fast way meets when an argument is not of the plain kind; the checked way then finds out what it is.
-FAILURES = (AttributeError, TypeError, ValueError, OverflowError, LookupError, struct.error)
+FAILURES = (AttributeError, TypeError, ValueError, ArithmeticError, LookupError, struct.error)
 
 
 MOST_BOUND = 256
@@ -85,7 +87,7 @@ class Launcher:
     the kernel was compiled for, if it was for one; ``cluster`` are the blocks of a cluster that it was compiled for, if
     it was; ``cooperative``: all its blocks must run together. ``call`` says what a
     call gives, where that is something else than the parameters. ``block_multiple``: what the threads of a block
-    are a multiple of. ``report`` gives ptxas's report on the kernel.
+    are a multiple of. ``report`` gives ptxas's report on the kernel, ``contract`` what it requires of every launch.
     """
 
     def __init__(
@@ -102,6 +104,8 @@ class Launcher:
         call: Call | None = None,
         block_multiple: int = 1,
         report: Callable[[], Any] | None = None,
+        *,
+        contract: Contract = NOTHING,
     ) -> None:
         self.kernel = kernel
         self.call = call
@@ -121,7 +125,10 @@ class Launcher:
         self.conditions = tuple(conditions)
         # A condition on a name that is not there (None) would be a KeyError.
         self._by_key = [(type(c.namespace) is dict and c.value is not None, c.name) for c in self.conditions]
+        self.checks = LaunchChecks(kernel, contract)
         self.prefix = name_prefix(call.names if call is not None else [name for name, _ in parameters])
+        variables = zip(variable_names([(p.name, p.type) for p in self.parameters], call), parameters, strict=True)
+        self._contract = self.checks.fast(self.prefix, {name: type_ for name, (_, type_) in variables})
         self.describe = self._source(())
         """The source text of the generated argument packer."""
         self._make = self._compile(self.describe, {})
@@ -134,7 +141,7 @@ class Launcher:
 
     def _source(self, guards: Sequence[str]) -> str:
         parameters = [(p.name, p.type) for p in self.parameters]
-        return packer_source(self.kernel, parameters, self._by_key, self.call, guards)
+        return packer_source(self.kernel, parameters, self._by_key, self.call, guards, self._contract)
 
     def _reader(self) -> Callable[..., tuple[Any, ...]]:
         """From the arguments of a call to the parameters."""
@@ -146,6 +153,7 @@ class Launcher:
 
     def _compile(self, source: str, guarded: Mapping[str, Any]) -> Callable[..., Callable[..., None]]:
         scope: dict[str, Any] = {
+            **(FAST_FUNCTIONS if self._contract.tests else {}),
             "missing": MISSING,
             "failures": FAILURES,
             "float32": np.float32,
@@ -196,7 +204,8 @@ class Launcher:
         launch = self.checked_config(config)
         bound = _Bound(self, launch, empty, otherwise, wider, guards is not None, other_device)
         make = self._make if guards is None else self._compile(self._source(guards.tests), guards.scope)
-        run = make(bound.enqueue, bound.checked, self._idle.pop, self._idle.append, self._pack)
+        configured = [configured_value(launch, node) for node in self._contract.configured]
+        run = make(bound.enqueue, bound.checked, self._idle.pop, self._idle.append, self._pack, *configured)
         # What Python itself says of a keyword that there is not.
         run.__name__ = run.__qualname__ = self.kernel
         if len(self._bound) >= MOST_BOUND:
@@ -210,6 +219,7 @@ class Launcher:
         config = self._as_compiled(config)
         launch = config.check(self.backend) if isinstance(config, LaunchConfig) else config
         self._check_threads(launch)
+        self.checks.check_configuration(launch)
         return launch
 
     def _as_compiled(self, config: LaunchConfig | Launch) -> LaunchConfig | Launch:
@@ -285,14 +295,19 @@ class Launcher:
         """By name, the arguments that were given."""
         return {name: value for name, value in zip(self.names, given, strict=False) if value is not MISSING}
 
-    def checked_arguments(self, given: tuple[Any, ...], stream: int = NO_ORDER) -> list[Any]:
-        """What fits each parameter: an ArrayArgument, or the number to pack. ``stream`` is as for `array_argument`."""
-        return [
+    def checked_arguments(self, given: tuple[Any, ...], launch: Launch, stream: int = NO_ORDER) -> list[Any]:
+        """What fits each parameter in a launch: an ArrayArgument, or the number to pack. ``stream`` is as for
+        `array_argument`.
+        """
+        values = self.arguments(given)
+        found = [
             scalar_argument(parameter, value, self.backend)
             if isinstance(parameter.type, ScalarType | StructType | VectorType)
             else array_argument(parameter, value, self.backend, stream)
-            for parameter, value in zip(self.parameters, self.arguments(given), strict=True)
+            for parameter, value in zip(self.parameters, values, strict=True)
         ]
+        self.checks.check(launch, self.parameters, found, values)
+        return found
 
     def pack(self, values: Sequence[Any]) -> ParameterBuffer:
         """A buffer with ``values``, one for each PTX parameter; `keep` it once it is enqueued."""
@@ -352,7 +367,7 @@ class _Bound:
                 self.otherwise(*given)
             return
         try:
-            found = launcher.checked_arguments(given, self.launch.stream)
+            found = launcher.checked_arguments(given, self.launch, self.launch.stream)
         except ExtentError:
             if self.wider is None:
                 raise
@@ -367,7 +382,8 @@ class _Bound:
         pairs = [(p, a) for p, a in zip(launcher.parameters, found, strict=True) if isinstance(a, ArrayArgument)]
         stream = self._order([a.stream for _, a in pairs if a.stream is not None])
         enqueue = self.enqueue if stream == self.launch.stream else self._enqueue_on(stream)
-        host = HostArrays(launcher.backend, [(a.host, p.written) for p, a in pairs if a.host is not None])
+        hosted = [(a.host, p.written) for p, a in pairs if a.host is not None]
+        host = HostArrays(launcher.backend, hosted, launcher.checks.staged_alignment)
         try:
             host.copy_in()
             buffer = launcher.pack(packed(launcher.parameters, found, host))

@@ -14,6 +14,7 @@ from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import I32, U64, ArrayType, Kind, PointerType, ScalarType, Type, VectorType
 from kdsl.records import dataclass
 from kdsl.runtime.calls import Call
+from kdsl.runtime.contracts import FastTests, configured_name
 from kdsl.runtime.formats import struct_format
 
 F32_MAX = float.fromhex("0x1.fffffep+127")
@@ -66,8 +67,10 @@ def packer_source(
     conditions: Sequence[tuple[bool, str]] = (),
     call: Call | None = None,
     guards: Sequence[str] = (),
+    contract: FastTests | None = None,
 ) -> str:
     """A function ``make(enqueue, checked, acquire, release, pack)`` that gives the packer of one launch configuration.
+    It takes in addition what the contract's tests name of the configuration.
 
     Its globals, after the prefix: the layouts that it names, ``failures``, ``missing``, ``float32``, ``wide_classes``,
     ``real_classes`` and ``bf16_bits``. Of each condition, given as (whether the name is a dict's key, name), they hold
@@ -86,13 +89,17 @@ def packer_source(
             assert call is not None
             packer.setup.append(f"{variable} = {call.slots[index].source}")
         _parameter(packer, variable, type_)
+    contract = contract or FastTests()
+    packer.setup += contract.setup
+    packer.tests += contract.tests
+    configured = "".join(f", {p}{configured_name(node)}" for node in contract.configured)
     layout = parameter_layout(parameters)
     takes = "".join(f"{name}={p}missing, " for name in names)
     gives = "".join(f"{name}, " for name in names)
     lines = [
         f"# {kernel}({', '.join(f'{name}: {type_}' for name, type_ in parameters)})",
         f"# buffer: {buffer_size(layout)} bytes, struct {struct_format(parameters)!r}",
-        f"def make({p}enqueue, {p}checked, {p}acquire, {p}release, {p}pack):",
+        f"def make({p}enqueue, {p}checked, {p}acquire, {p}release, {p}pack{configured}):",
         f"    def launch({takes}*{p}more):",
         "        try:",
         *(f"            {statement}" for statement in packer.setup),

@@ -105,7 +105,7 @@ def prepare(launcher: Launcher, config: LaunchConfig, arguments: Mapping[str, An
     """
     launch = launcher.checked_config(config)
     given = tuple(arguments[name] for name in launcher.names)
-    found = launcher.checked_arguments(given, launch.stream)
+    found = launcher.checked_arguments(given, launch, launch.stream)
     for parameter, argument in zip(launcher.parameters, found, strict=True):
         if isinstance(argument, ArrayArgument) and argument.host is not None:
             raise _on_the_host(parameter)

@@ -1,0 +1,266 @@
+"""Launches without brackets, ``k.launch(a, b, n)``: grid, block and shared memory follow from the arguments, as the
+kernel's contract says.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kdsl.contracts.contract import Contract, Extents, is_constant
+from kdsl.contracts.evaluate import NoValue, evaluate, python_source
+from kdsl.contracts.explain import named
+from kdsl.contracts.expressions import Argument, Node, Number, OfArray, Value, show
+from kdsl.lang.types import ArrayType, Kind, PointerType, ScalarType, Type, VectorType
+from kdsl.runtime.config import LaunchConfig
+from kdsl.runtime.contracts import FAST_FUNCTIONS
+from kdsl.runtime.errors import LaunchConfigTypeError, LaunchContractError
+from kdsl.runtime.interface import NotOnDeviceError, foreign_array
+from kdsl.runtime.launcher import FAILURES, MISSING
+from kdsl.runtime.layout import contiguous_strides
+from kdsl.runtime.memory import DeviceArray
+from kdsl.runtime.packer import name_prefix
+
+Run = Callable[..., None]
+MOST_DERIVED = 1024
+"""Configurations that are remembered."""
+
+
+class _NoFacts(Exception):
+    """An argument is not of the kind that its parameter takes."""
+
+
+class DerivedLaunches:
+    """Makes the function ``k.launch`` of a kernel in one stream. ``names`` are what a call gives, ``types`` what is
+    known of their types, ``configured`` gives the kernel with a configuration.
+    """
+
+    def __init__(
+        self,
+        kernel: str,
+        contract: Contract,
+        names: Sequence[str],
+        types: Mapping[str, Type | None],
+        defaults: Mapping[str, Any],
+        configured: Callable[[LaunchConfig], Run],
+        stream: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.contract = contract
+        self.names = tuple(names)
+        self.types = types
+        self.defaults = defaults
+        self.configured = configured
+        self.stream = stream
+        self._known: dict[Any, Run] = {}
+        self._keys: dict[LaunchConfig, Any] = {}
+        nodes = [*(contract.grid or ()), *(contract.block or ()), contract.shared or Number(0)]
+        self._varying = [node for node in nodes if not is_constant(node)]
+
+    @cached_property
+    def function(self) -> Run:
+        """``launch(a, b, ...)``: a dictionary is asked for the configuration, then the packer of that launches."""
+        if self.contract.grid is None or self.contract.block is None:
+            return self._refuse
+        scope: dict[str, Any] = {
+            "known": self._known,
+            "slowly": self._launch,
+            "failures": FAILURES,
+            "DeviceArray": DeviceArray,
+        }
+        p = name_prefix(self.names)
+        for name, value in {**FAST_FUNCTIONS, **scope}.items():
+            scope[p + name] = value
+        for name in self.names:
+            scope[f"{p}default_{name}"] = self.defaults.get(name, MISSING)
+        exec(compile(self.source(p), f"<launch of {self.kernel}>", "exec"), scope)
+        made: Run = scope["launch"]
+        made.__name__, made.__qualname__ = "launch", f"{self.kernel}.launch"
+        return made
+
+    def source(self, p: str) -> str:
+        """Its source text; ``p`` begins all names but the parameters'."""
+        setup: dict[str, None] = {}
+        tests: dict[str, None] = {}
+
+        def leaf(node: Node) -> str:
+            match node:
+                case Argument(name):
+                    type_ = self.types.get(name)
+                    if isinstance(type_, ScalarType) and (type_.is_float or type_.kind is Kind.BOOL):
+                        return name
+                    value = f"{p}{name}_value"
+                    setup[f"{value} = {name} if {p}type({name}) is {p}int else {p}index({name})"] = None
+                    return value
+                case OfArray(name):
+                    tests[f"{p}type({name}) is {p}DeviceArray"] = None
+                    return _of_device_array(p, node, self.types.get(name))
+            raise AssertionError(node)
+
+        keys = [python_source(node, leaf, p) for node in self._varying]
+        key = keys[0] if len(keys) == 1 else f"({''.join(f'{k}, ' for k in keys)})"
+        takes = "".join(f"{name}={p}default_{name}, " for name in self.names)
+        gives = "".join(f"{name}, " for name in self.names)
+        lines = [
+            f"def launch({takes}*{p}more):",
+            "    try:",
+            *(f"        {statement}" for statement in setup),
+            f"        {p}run = {p}known[{key}]" + (f" if {' and '.join(tests)} else None" if tests else ""),
+            f"    except {p}failures:",
+            f"        {p}run = None",
+            f"    if {p}run is None:",
+            f"        return {p}slowly(({gives}*{p}more,))",
+            f"    return {p}run({gives}*{p}more)",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def remember(self, config: LaunchConfig, run: Run) -> None:
+        """Launch with ``run`` where the arguments give this configuration."""
+        if self._keys and config in self._keys:
+            self._known[self._keys[config]] = run
+
+    def config(self, given: Sequence[Any]) -> LaunchConfig:
+        """What the arguments give; LaunchContractError where they give nothing that can be launched."""
+        return self._derived(given)[0]
+
+    def _launch(self, given: tuple[Any, ...]) -> None:
+        config, key = self._derived(given)
+        run = self.configured(config)
+        if len(self._keys) >= MOST_DERIVED:
+            self._keys.clear()
+            self._known.clear()
+        self._keys[config] = key
+        self._known[key] = run
+        self._passed(run, given)
+
+    def _passed(self, run: Run, given: tuple[Any, ...]) -> None:
+        by_name = {n: v for n, v in zip(self.names, given, strict=False) if v is not MISSING}
+        if len(given) == len(self.names) == len(by_name) or len(given) > len(self.names):
+            run(*given)
+        else:
+            run(**by_name)
+
+    def _derived(self, given: Sequence[Any]) -> tuple[LaunchConfig, Any]:
+        """The configuration, and the key that the fast way finds it by."""
+        contract = self.contract
+        if contract.grid is None or contract.block is None:
+            self._refuse()
+        by_name = dict(zip(self.names, given, strict=False))
+
+        def value(node: Node) -> Value:
+            assert isinstance(node, Argument | OfArray)
+            argument = by_name.get(node.name, MISSING)
+            if isinstance(node, Argument):
+                return _scalar(self.types.get(node.name), argument)
+            return _of_array(node, self.types.get(node.name), argument)
+
+        try:
+            grid, block = self._extents("grid", contract.grid, value), self._extents("block", contract.block, value)
+            shared = 0 if contract.shared is None else self._number("shared", contract.shared, value)
+            key = tuple(evaluate(node, value) for node in self._varying)
+        except _NoFacts:
+            # What is wrong with the arguments, a launch of nothing says.
+            block = contract.fixed_block or (1, 1, 1)
+            self._passed(self.configured(LaunchConfig(1, block, empty=True)), tuple(given))
+            raise LaunchContractError(f"{self.kernel}.launch: no configuration follows from these arguments") from None
+        config = LaunchConfig(grid, block, shared, self.stream, empty=0 in grid)
+        return config, key[0] if len(key) == 1 else key
+
+    def _extents(self, what: str, nodes: Extents | None, value: Callable[[Node], Value]) -> tuple[int, int, int]:
+        assert nodes is not None
+        x, y, z = (self._number(what, node, value) for node in nodes)
+        return x, y, z
+
+    def _number(self, what: str, node: Node, value: Callable[[Node], Value]) -> int:
+        least = 1 if what == "block" else 0
+        text = f"{self.kernel} launches with {what} = {show(node)}"
+        try:
+            number = int(evaluate(node, value))
+        except NoValue as error:
+            raise LaunchContractError(f"{text}, which has no value, but {error}: {named(node, value)}") from None
+        if number < least:
+            raise LaunchContractError(
+                f"{text} = {number}: {named(node, value)}; pass arguments with which it is at least {least}"
+            )
+        return number
+
+    def _refuse(self, *_: Any, **__: Any) -> None:
+        contract = self.contract
+        lacking = [name for name, said in (("grid", contract.grid), ("block", contract.block)) if said is None]
+        raise LaunchConfigTypeError(
+            f"{self.kernel}.launch needs a contract that says {' and '.join(lacking)}, as in "
+            f'@kernel(block=256, grid="ceil(n / 256)"); write that, or {self.kernel}[grid, block](...)'
+        )
+
+
+def _lanes(type_: Type | None) -> int:
+    """Components of an element."""
+    if isinstance(type_, PointerType | ArrayType) and isinstance(type_.element, VectorType):
+        return type_.element.lanes
+    return 1
+
+
+def _of_device_array(p: str, node: OfArray, type_: Type | None) -> str:
+    """Source of what is known of a DeviceArray."""
+    name, lanes = node.name, _lanes(type_)
+    size = f"{p}prod({name}.shape)"
+    match node.attribute:
+        case "size":
+            return size if lanes == 1 else f"({size} // {lanes})"
+        case "ndim":
+            return str(type_.ndim) if isinstance(type_, ArrayType) else f"{p}len({name}.shape)"
+        case "shape" | "strides":
+            return f"{name}.{node.attribute}[{node.axis}]"
+        case "nbytes":
+            return f"{name}.nbytes"
+        case _:
+            return f"{name}.address"
+
+
+def _scalar(type_: Type | None, value: Any) -> Value:
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    try:
+        return float(value) if isinstance(type_, ScalarType) and type_.is_float else operator.index(value)
+    except (TypeError, ValueError):
+        raise _NoFacts from None
+
+
+def _of_array(node: OfArray, type_: Type | None, value: Any) -> int:
+    shape, itemsize, strides, address = _array_facts(value)
+    lanes = _lanes(type_)
+    match node.attribute:
+        case "size":
+            return math.prod(shape) // lanes
+        case "nbytes":
+            return math.prod(shape) * itemsize
+        case "ndim":
+            return len(shape) - (1 if lanes > 1 and isinstance(type_, ArrayType) else 0)
+        case "ptr":
+            return address
+    along = shape if node.attribute == "shape" else strides
+    if node.axis >= len(along):
+        raise _NoFacts
+    return along[node.axis]
+
+
+def _array_facts(value: Any) -> tuple[tuple[int, ...], int, tuple[int, ...], int]:
+    """Shape, bytes of an element, strides in bytes and address."""
+    if isinstance(value, DeviceArray):
+        return value.shape, value.itemsize, value.strides, value.address
+    if isinstance(value, np.ndarray):
+        return value.shape, value.itemsize, value.strides, value.__array_interface__["data"][0]
+    try:
+        view = foreign_array(value)
+    except NotOnDeviceError:
+        raise _NoFacts from None
+    if view is None or view.type is None:
+        raise _NoFacts
+    steps = contiguous_strides(view.shape) if view.strides is None else view.strides
+    size = view.type.size
+    return view.shape, size, tuple(step * size for step in steps), view.address
