@@ -24,7 +24,7 @@ parameters  what a launch or `compile` says of a kernel's parameters
 annotations of parameters, as types; captured: what a kernel read by name; compiled: what a launch has to know of it
 groups      what groups of threads do together. It is written in the kernel language, and so are random (random
             numbers), complex_functions and block_copies
-module      several kernels in one module, and modules that other compilers made
+module      several kernels in one module; loading: modules that other compilers made
 explorer    views of a compilation
 ahead       kernels built ahead of time for programs without kdsl, and stubs for type checkers
 cli         the ``kdsl`` command, with files (loading a user's), demo and doctor
@@ -217,7 +217,8 @@ if TYPE_CHECKING:
         shfl_xor_sync,
     )
     from kdsl.lang.whole_grid import grid_dependency_wait, grid_launch_dependents, grid_sync
-    from kdsl.module import KernelModule, LoadedModule, cuda_module, load_module
+    from kdsl.loading import LoadedKernel, LoadedModule, load_module
+    from kdsl.module import KernelModule, cuda_module
     from kdsl.runtime.config import LaunchConfig
     from kdsl.runtime.device import Device
     from kdsl.runtime.errors import ArgumentError, LaunchConfigError, LaunchContractError
@@ -276,7 +277,8 @@ _MODULES = {
     "kdsl.compilation": "Compilation",
     "kdsl.compiler": "Kernel kernel",
     "kdsl.current": "current_device devices set_device",
-    "kdsl.module": "KernelModule LoadedModule cuda_module load_module",
+    "kdsl.loading": "LoadedKernel LoadedModule load_module",
+    "kdsl.module": "KernelModule cuda_module",
     "kdsl.variables": "constant device",
     "kdsl.host": (
         "Event Stream current_stream empty empty_like from_dlpack full legacy_stream per_thread_stream synchronize "
@@ -329,6 +331,7 @@ __all__ = [
     "LaunchConfigError",
     "LaunchContractError",
     "LaunchTimeout",
+    "LoadedKernel",
     "LoadedModule",
     "MemoryFault",
     "PreparedLaunch",

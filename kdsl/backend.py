@@ -186,6 +186,18 @@ class Backend(Protocol):
         """The entry ``name`` of a loaded module; KeyError lists the entries there are."""
         ...
 
+    def kernels(self, module: Any) -> tuple[str, ...]:
+        """The names of a loaded module's entries, sorted."""
+        ...
+
+    def parameters(self, function: Any) -> tuple[tuple[int, int], ...] | None:
+        """Offset and size in bytes of each parameter of an entry; None where the device cannot tell."""
+        ...
+
+    def unload(self, module: Any) -> None:
+        """Give back what a loaded module takes, after all work; its entries and variables are gone then."""
+        ...
+
     def variable(self, module: Any, name: str) -> tuple[int, int]:
         """Address and size in bytes of a loaded module's variable in global or constant memory; KeyError lists those
         there are.

@@ -138,16 +138,31 @@ class Emulator(EmulatedStreams):
     # Modules.
 
     def load(self, image: bytes) -> Program:
-        if image[:4] == b"\x7fELF":
-            raise DeviceError("the emulator runs PTX text, and this is a cubin")
-        return load(bytes(image).rstrip(b"\0").decode("utf-8"), self.memory)
+        binary = {b"\x7fELF": "a cubin", b"\x50\xed\x55\xba": "a fatbin"}.get(bytes(image[:4]))
+        if binary:
+            raise DeviceError(f"the emulator runs PTX text, and this is {binary}; load PTX, or use a GPU")
+        return load(bytes(image).rstrip(b"\0").decode("utf-8", "replace"), self.memory)
 
     def function(self, module: Program, name: str) -> EmulatedFunction:
         code = module.codes.get(name)
         if code is None or not code.entry:
-            entries = sorted(c.name for c in module.codes.values() if c.entry)
-            raise KeyError(f"the module has no kernel {name}; it has {', '.join(entries) or 'none'}")
+            raise KeyError(f"the module has no kernel {name!r}; it has {', '.join(self.kernels(module)) or 'none'}")
         return EmulatedFunction(module, code)
+
+    def kernels(self, module: Program) -> tuple[str, ...]:
+        return tuple(sorted(code.name for code in module.codes.values() if code.entry))
+
+    def parameters(self, function: EmulatedFunction) -> tuple[tuple[int, int], ...]:
+        places, offset = [], 0
+        for parameter in function.code.parameters:
+            offset = -(-offset // parameter.align) * parameter.align
+            places.append((offset, parameter.size))
+            offset += parameter.size
+        return tuple(places)
+
+    def unload(self, module: Program) -> None:
+        for allocation in module.allocations:
+            self.memory.free(allocation.address)
 
     def variable(self, module: Program, name: str) -> tuple[int, int]:
         for allocation in module.allocations:

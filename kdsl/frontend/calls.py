@@ -30,6 +30,7 @@ HOST_FUNCTIONS = {
     "kdsl.host": "call it outside of the kernel, and pass the array as a parameter",
     "kdsl.variables": "make the array outside of the kernel, and name it here",
     "kdsl.compiler": "call it outside of the kernel",
+    "kdsl.loading": "call it outside of the kernel",
     "kdsl.module": "call it outside of the kernel",
 }
 """What to do instead of a call of our own modules' functions."""

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from importlib import import_module
 from typing import Any
 
-from kdsl.backend import Backend, DeviceLimits, device_name
+from kdsl.backend import Backend, DeviceError, DeviceLimits, device_name
 
 _Entered = tuple[Backend, Any]  # and the block around it
 # Why a context variable? It belongs to one thread, and in it to one asyncio task, which a thread's local does not.
@@ -60,6 +60,16 @@ class Device:
     def limits(self) -> DeviceLimits:
         """What a launch may ask of it."""
         return self.backend.limits
+
+    @property
+    def state(self) -> str:
+        """``not started``, ``ready``, ``lost`` since a `fault`, or ``forked``: not to be used in this process."""
+        return self.backend.state
+
+    @property
+    def fault(self) -> DeviceError | None:
+        """What ended the use of the device in this process, if something did."""
+        return self.backend.fault
 
     def synchronize(self) -> None:
         """Wait for all work on it, and raise what went wrong in it, a DeviceError."""

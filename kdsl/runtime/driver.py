@@ -122,6 +122,17 @@ class CudaDriver(DriverMemory, DriverOccupancy):
     def function(self, module: CudaModule, name: str) -> CudaFunction:
         return driver_modules.find(self._calls, module, name)
 
+    def kernels(self, module: CudaModule) -> tuple[str, ...]:
+        return driver_modules.kernel_names(self._calls, module)
+
+    def parameters(self, function: CudaFunction) -> tuple[tuple[int, int], ...] | None:
+        return driver_modules.parameters(self._calls, function)
+
+    def unload(self, module: CudaModule) -> None:
+        self.synchronize()
+        self._prepared = {key: kept for key, kept in self._prepared.items() if kept[0].module is not module}
+        driver_modules.unload(self._calls, module)
+
     def variable(self, module: CudaModule, name: str) -> tuple[int, int]:
         return driver_modules.variable(self._calls, module, name)
 

@@ -22,6 +22,9 @@ OUT_OF_MEMORY = 2
 NOT_INITIALIZED = 3
 NO_DEVICE = 100
 INVALID_CONTEXT = 201
+NO_BINARY = 209
+INVALID_PTX = 218
+UNSUPPORTED_PTX = 222
 NOT_FOUND = 500
 NOT_READY = 600
 OUT_OF_RESOURCES = 701
@@ -53,10 +56,10 @@ DEAD_CONTEXT = frozenset({*FAULTS, *LOSSES})
 
 UNREADABLE_IMAGE: dict[int, tuple[type[DeviceError], str]] = {
     200: (errors.InvalidImageError, "it is neither PTX nor a cubin or fatbin of this kind of device, or it is cut off"),
-    209: (errors.NoBinaryForGpuError, "it holds no code for this GPU's architecture"),
-    218: (errors.InvalidPtxError, "its PTX does not assemble"),
+    NO_BINARY: (errors.NoBinaryForGpuError, "it holds no code for this GPU's architecture"),
+    INVALID_PTX: (errors.InvalidPtxError, "its PTX does not assemble"),
     221: (errors.JitCompilerMissingError, "the driver's PTX compiler library (libnvidia-ptxjitcompiler) is missing"),
-    222: (
+    UNSUPPORTED_PTX: (
         errors.UnsupportedPtxVersionError,
         "its PTX version is newer than this driver knows; update the driver, or compile for an older one",
     ),

@@ -10,11 +10,15 @@ from kdsl.checks import RECORD_BYTES, STATE, TABLE, Table, has_checks
 from kdsl.ptx_lines import with_python_places
 from kdsl.records import dataclass
 from kdsl.runtime import driver_errors
-from kdsl.runtime.driver_calls import Calls, error_text
+from kdsl.runtime.driver_calls import Calls, capability, error_text, version_text
 from kdsl.runtime.driver_checks import ModuleChecks
+from kdsl.runtime.entries import Place, entries
 from kdsl.runtime.image_variables import variable_names
+from kdsl.runtime.images import architectures, ptx_version
 
 LOG_BYTES = 16 * 1024
+FIRST_WITH_PARAMETER_INFO = 12040
+"""The first driver that has cuFuncGetParamInfo."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class CudaFunction:
 
 
 def load(calls: Calls, image: bytes) -> CudaModule:
-    """Load an image; DeviceError with the PTX compiler's log if the driver refuses it."""
+    """Load an image; ImageError, with the PTX compiler's log, if the driver refuses it."""
     calls.enter()
     api, log = calls.api, bytearray(LOG_BYTES)
     is_binary = image[:4] in (b"\x7fELF", b"\x50\xed\x55\xba")
@@ -50,7 +54,7 @@ def load(calls: Calls, image: bytes) -> CudaModule:
     options = [api.CUjit_option.CU_JIT_ERROR_LOG_BUFFER, api.CUjit_option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
     result, library = calls.attempt("cuLibraryLoadData", code, options, [log, LOG_BYTES], len(options), [], [], 0)
     if result:
-        raise _refused(calls, result, log, ptx)
+        raise _refused(calls, result, log, ptx, image)
     module = CudaModule(library, log, ptx, image)
     if has_checks(image):
         calls.checks.append(_listen(calls, module))
@@ -77,7 +81,7 @@ def _address(calls: Calls, module: CudaModule, name: str) -> tuple[int, int]:
     """Address and size of a variable that the module has."""
     result, found = calls.attempt("cuLibraryGetGlobal", module.library, name.encode())
     if result:
-        raise _refused(calls, result, module.log, module.ptx)
+        raise _refused(calls, result, module.log, module.ptx, module.image)
     address, size = found
     return int(address), int(size)
 
@@ -97,31 +101,69 @@ def find(calls: Calls, module: CudaModule, name: str) -> CudaFunction:
     calls.enter()
     result, kernel = calls.attempt("cuLibraryGetKernel", module.library, name.encode())
     if result == driver_errors.NOT_FOUND:
-        raise KeyError(f"the module has no kernel {name!r}; it has {', '.join(_names(calls, module)) or 'none'}")
+        raise KeyError(f"the module has no kernel {name!r}; it has {', '.join(kernel_names(calls, module)) or 'none'}")
     if result:
-        raise _refused(calls, result, module.log, module.ptx)
+        raise _refused(calls, result, module.log, module.ptx, module.image)
     # Why not launch the CUkernel itself? The driver then looks up its function for the current context at each launch.
     result, function = calls.attempt("cuKernelGetFunction", kernel)
     if result:
-        raise _refused(calls, result, module.log, module.ptx)
+        raise _refused(calls, result, module.log, module.ptx, module.image)
     return CudaFunction(name, function, module)
 
 
-def _names(calls: Calls, module: CudaModule) -> list[str]:
+def kernel_names(calls: Calls, module: CudaModule) -> tuple[str, ...]:
+    """The entries of a module, sorted."""
+    calls.enter()
     count = int(calls.bare("cuLibraryGetKernelCount", module.library))
     kernels = calls.bare("cuLibraryEnumerateKernels", count, module.library)
-    return sorted(calls.bare("cuKernelGetName", kernel).decode() for kernel in kernels)
+    return tuple(sorted(calls.bare("cuKernelGetName", kernel).decode() for kernel in kernels))
 
 
-def _refused(calls: Calls, code: int, log: bytearray, ptx: str) -> Exception:
+def parameters(calls: Calls, function: CudaFunction) -> tuple[Place, ...] | None:
+    """Where the driver says that a kernel's parameters lie; an older driver does not, and the image may."""
+    calls.enter()
+    if int(calls.bare("cuDriverGetVersion")) < FIRST_WITH_PARAMETER_INFO:
+        entry = entries(function.module.image).get(function.name)
+        return None if entry is None else entry.parameters
+    places: list[Place] = []
+    while True:
+        code, found = calls.attempt("cuFuncGetParamInfo", function.handle, len(places))
+        if code == driver_errors.INVALID_VALUE:
+            return tuple(places)
+        if code:
+            raise calls.error(code, "cuFuncGetParamInfo")
+        places.append((int(found[0]), int(found[1])))
+
+
+def unload(calls: Calls, module: CudaModule) -> None:
+    """Give back a module that no work uses any more."""
+    calls.call("cuLibraryUnload", module.library)
+
+
+def _refused(calls: Calls, code: int, log: bytearray, ptx: str, image: bytes) -> Exception:
     if code in driver_errors.DEAD_CONTEXT or code == driver_errors.OUT_OF_MEMORY:
         return calls.error(code, "loading a module")
     kind, why = driver_errors.UNREADABLE_IMAGE.get(code) or driver_errors.meaning(code)
+    why += _details(calls, code, image)
     text = f"the driver refuses the module{f': {why}' if why else ''} ({error_text(calls.api, code)})"
     said = with_python_places(_text(log), ptx)
     error = kind(f"{text}\n{said}" if said else text)
     error.code = code
     return error
+
+
+def _details(calls: Calls, code: int, image: bytes) -> str:
+    """What the image and the device say of a refusal."""
+    major, minor = capability(calls.api, calls.device)
+    holds = ", ".join(architectures(image)) or "nothing"
+    if code == driver_errors.NO_BINARY:
+        return f": it has {holds}, and this GPU is sm_{major}{minor}; compile it for that, too"
+    if code == driver_errors.UNSUPPORTED_PTX and ptx_version(image):
+        driver = version_text(int(calls.bare("cuDriverGetVersion")))
+        return f" (it is PTX {ptx_version(image)}, and the driver is of CUDA {driver})"
+    if code == driver_errors.INVALID_PTX and ptx_version(image):
+        return f" (it is {holds}, and this GPU is sm_{major}{minor})"
+    return ""
 
 
 def _text(log: bytearray) -> str:

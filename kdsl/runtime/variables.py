@@ -58,16 +58,17 @@ def home(variable: Variable, backend: Backend) -> DeviceArray:
 
 class ModuleVariables(Mapping[str, DeviceArray]):
     """The variables of a loaded module by name, each as the bytes that it has: ``m.globals["table"].view(np.float32)``.
+    The arrays keep ``owner`` alive.
 
     KeyError for an unknown name lists those that there are.
     """
 
-    def __init__(self, backend: Backend, module: Any) -> None:
-        self._backend, self._module = backend, module
+    def __init__(self, backend: Backend, module: Any, owner: Any) -> None:
+        self._backend, self._module, self._owner = backend, module, owner
 
     def __getitem__(self, name: str) -> DeviceArray:
         address, size = self._backend.variable(self._module, name)
-        return DeviceArray((size,), U8, self._backend, self._module, address)
+        return DeviceArray((size,), U8, self._backend, self._owner, address)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._backend.variables(self._module))

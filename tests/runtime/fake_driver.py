@@ -38,6 +38,10 @@ LAUNCH_ATTRIBUTES = {
 }
 
 
+class Refusal(Exception):
+    """The code that a call gives in place of values."""
+
+
 class FakeDriver:
     """Stands in for `cuda.bindings.driver`. ``calls`` are the functions called; ``codes`` the next error codes by
     function.
@@ -71,6 +75,7 @@ class FakeDriver:
         self.mapped: dict[int, int] = {}
         self.capturing: set[int] = set()
         self.pointers: dict[int, dict[str, int]] = {}
+        self.parameter_places: list[tuple[int, int]] = []
         self.function_attributes = {
             "NUM_REGS": 40,
             "SHARED_SIZE_BYTES": 40,
@@ -105,7 +110,10 @@ class FakeDriver:
                 code = self.fault
             if code:
                 return (self.real.CUresult(code), None)
-            return (self.real.CUresult(0), *(implementation(self, *args) or ()))
+            try:
+                return (self.real.CUresult(0), *(implementation(self, *args) or ()))
+            except Refusal as refusal:
+                return (self.real.CUresult(refusal.args[0]), None)
 
         return call
 
@@ -240,6 +248,13 @@ class FakeDriver:
 
     def _cuLibraryEnumerateKernels(self, count: int, library: Any) -> Any:
         return ([self.real.CUkernel(100 + index) for index in range(count)],)
+
+    def _cuFuncGetParamInfo(self, function: Any, index: int) -> Any:
+        if index == len(self.parameter_places):
+            raise Refusal(1)
+        return self.parameter_places[index]
+
+    def _cuLibraryUnload(self, library: Any) -> None: ...
 
     def _cuKernelGetName(self, kernel: Any) -> Any:
         return (list(self.kernels)[int(kernel) - 100].encode(),)

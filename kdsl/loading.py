@@ -1,0 +1,350 @@
+"""Modules that any compiler made, PTX, cubins and fatbins: loading, typed kernels, variables by name, unloading."""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from types import FunctionType
+from typing import Any, NoReturn
+
+from kdsl.backend import Backend, DeviceError
+from kdsl.compiler import Kernel
+from kdsl.contracts.contract import NOTHING, Contract
+from kdsl.current import current_backend
+from kdsl.ir.options import Options
+from kdsl.lang.layout import parameter_layout
+from kdsl.lang.types import Type, as_type
+from kdsl.occupancy import KernelAttributes, Occupancy, SuggestedBlock
+from kdsl.parameters import by_name
+from kdsl.records import dataclass
+from kdsl.resources import SharedBytes, attributes_of, occupancy_of, suggested_block
+from kdsl.runtime.config import LaunchConfig
+from kdsl.runtime.cpp_names import find
+from kdsl.runtime.cuda_errors import InvalidHandleError
+from kdsl.runtime.entries import Entry, Place, entries
+from kdsl.runtime.errors import LaunchConfigValueError
+from kdsl.runtime.images import Kind, check_loads, kind_of
+from kdsl.runtime.launch import Configurations, Launcher, not_configured
+from kdsl.runtime.prepared import PreparedLaunch, prepare, split_configuration
+from kdsl.runtime.variables import ModuleVariables
+
+_FUNCTION = re.compile(rb"^[^\n/]*\.(?P<kind>entry|func)\s+(?:\([^)]*\)\s*)?(?P<name>[\w$]+)", re.MULTILINE)
+Image = str | Path | bytes
+Signature = Kernel[Any] | FunctionType | Mapping[str, Any] | Sequence[Any]
+"""A `@kernel` or a plain function whose annotations count, types by name, or a list of types."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What holds while a module is loaded: a launch's condition."""
+
+    namespace: dict[str, Any]
+    name: str
+    value: Any
+
+
+class LoadedModule:
+    """A module on a device; its memory there is given back by `unload`, or when the process ends.
+
+    ``m.kernel(name, signature)`` is a kernel to launch; ``from_module`` of a `cuda_module` gives all that the class
+    names.
+    """
+
+    def __init__(self, backend: Backend, handle: Any, name: str, image: bytes) -> None:
+        self.backend = backend
+        self.handle = handle
+        self.name = name
+        self.cooperative = _cooperative(image)
+        """The kernels that are known to wait for the whole grid, so that all their blocks must run together."""
+        self._entries = entries(image)
+        self._loaded = {"handle": handle}
+        self._in_use: weakref.WeakSet[Lease | Launcher] = weakref.WeakSet()
+        """Of arrays of its variables, and of prepared launches, what keeps it from being unloaded."""
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The names of its kernels in PTX, sorted."""
+        self._check_loaded()
+        return self.backend.kernels(self.handle)
+
+    @property
+    def globals(self) -> ModuleVariables:
+        """Its variables in global and constant memory by name, each as a DeviceArray of bytes:
+        ``m.globals["table"].view(np.float32)``. They live as long as the module; KeyError lists the names.
+        """
+        self._check_loaded()
+        lease = Lease(self.handle)
+        self._in_use.add(lease)
+        return ModuleVariables(self.backend, self.handle, lease)
+
+    def kernel(self, name: str, signature: Signature | None = None) -> LoadedKernel:
+        """A kernel with typed parameters. ``name`` is its name in PTX, or in C++ where one kernel is called so:
+        ``vadd`` for ``_Z4vaddPfS_S_i``, ``fill<float>``.
+
+        The signature is a function with annotations, ``{"x": Ptr[f32], "n": i32}``, or ``[Ptr[f32], i32]``. Every array
+        that a kernel is passed counts as written. KeyError lists the kernels there are; TypeError for a signature whose
+        parameters are not as many, as large, and where the module has them.
+        """
+        entry = find(self.kernels, name)
+        parameters = _parameters(name, signature)
+        contract = _contract(signature) if isinstance(signature, Kernel) else NOTHING
+        self._check_parameters(name, entry, parameters, is_unknown=signature is None)
+        launcher = self._launcher(name, entry, parameters, contract)
+
+        def still() -> Launcher:
+            self._check_loaded()
+            return launcher
+
+        def kept() -> Launcher:
+            self._check_loaded()
+            own = self._launcher(name, entry, parameters, contract)
+            self._in_use.add(own)
+            return own
+
+        return LoadedKernel(name, still, self.entry(entry), kept)
+
+    def _launcher(self, name: str, entry: str, parameters: Sequence[tuple[str, Type]], contract: Contract) -> Launcher:
+        said = self.entry(entry)
+        return Launcher(
+            name,
+            parameters,
+            self.backend,
+            self.backend.function(self.handle, entry),
+            conditions=[Loaded(self._loaded, "handle", self.handle)],
+            most_threads=said.most_threads,
+            cluster=said.cluster,
+            cooperative=entry in self.cooperative,
+            contract=contract,
+        )
+
+    def entry(self, name: str) -> Entry:
+        """What the image says of a kernel; nothing where it is compressed."""
+        return self._entries.get(name, Entry(name, ()))
+
+    def unload(self) -> None:
+        """Give back its memory on the device, after all work there. Its kernels cannot be launched any more.
+
+        InvalidHandleError while an array of one of its variables, or a prepared launch, is in use.
+        """
+        if not self._loaded:
+            return
+        if self._in_use:
+            raise InvalidHandleError(
+                f"{self!r} cannot be unloaded while arrays of its variables or prepared launches are in use; drop them "
+                f"first (del a)"
+            )
+        self._loaded.clear()
+        self.backend.unload(self.handle)
+
+    def __enter__(self) -> LoadedModule:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.unload()
+
+    def _check_loaded(self) -> None:
+        if not self._loaded:
+            raise InvalidHandleError(f"{self!r} has been unloaded")
+
+    def _check_parameters(
+        self, name: str, entry: str, parameters: Sequence[tuple[str, Type]], *, is_unknown: bool
+    ) -> None:
+        there = self.backend.parameters(self.backend.function(self.handle, entry))
+        if there is None or (is_unknown and not there):
+            return
+        if is_unknown:
+            raise TypeError(
+                f"{name} has {_shown(there)}; say their types, as in signature=[Ptr[f32], i32], or with a function: "
+                f"def {name.partition('<')[0].rpartition('::')[2]}(x: Ptr[f32], n: i32): ..."
+            )
+        said = tuple((field.offset, field.size) for field in parameter_layout(parameters))
+        if said == there:
+            return
+        listed = ", ".join(f"{n}: {t}" for n, t in parameters)
+        raise TypeError(
+            f"{name}({listed}) has {_shown(said)}, and the module's has {_shown(there)}: the signature is another "
+            f"kernel's. A Ptr or an i64 has 8 bytes, an Array its address and 4 for each extent"
+        )
+
+    def __repr__(self) -> str:
+        return f"<module {self.name} on {self.backend.name}>"
+
+
+class Lease:
+    """Holds a module while an array of one of its variables is in use."""
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+
+
+def load_module(image: Image) -> LoadedModule:
+    """Load PTX, a cubin or a fatbin onto the current device: a path, or the bytes themselves. The emulator takes PTX
+    only.
+
+    OSError if the file cannot be read, ImageError if it is no image or the device refuses it.
+    """
+    name = "<bytes>" if isinstance(image, bytes) else str(image)
+    data = image if isinstance(image, bytes) else Path(image).read_bytes()
+    return load_image(data, name)
+
+
+def load_image(data: bytes, name: str) -> LoadedModule:
+    """Load an image onto the current device; errors name it."""
+    backend = current_backend()
+    try:
+        check_loads(data)
+        handle = backend.load(data)
+    except DeviceError as error:
+        error.args = (f"{name}: {error}",)
+        raise
+    return LoadedModule(backend, handle, name, data)
+
+
+def _cooperative(image: bytes) -> Collection[str]:
+    """The kernels of PTX text that look for a cooperative launch's workspace, themselves or maybe in a function."""
+    if b"%envreg" not in image or kind_of(image) is not Kind.PTX:  # most modules; and cubins, which do not tell
+        return frozenset()
+    starts = [*_FUNCTION.finditer(image)]
+    ends = [*(start.start() for start in starts[1:]), len(image)]
+    looking = [start for start, end in zip(starts, ends, strict=True) if b"%envreg1" in image[start.start() : end]]
+    found = [start for start in starts if start["kind"] == b"entry"]
+    if all(start["kind"] == b"entry" for start in looking):
+        found = looking
+    return frozenset(start["name"].decode() for start in found)
+
+
+def _parameters(kernel: str, signature: Signature | None) -> list[tuple[str, Type]]:
+    """Name and type of each parameter; TypeError for what is no signature."""
+    if signature is None:
+        return []
+    if isinstance(signature, Kernel | FunctionType):
+        return annotated(signature)
+    if isinstance(signature, str | bytes) or not isinstance(signature, Mapping | Sequence):
+        raise TypeError(
+            f"{kernel}: a signature is a function with annotations, a dict by parameter or a list of types, "
+            f"got {signature!r}"
+        )
+    named = signature if isinstance(signature, Mapping) else {f"p{i}": said for i, said in enumerate(signature)}
+    parameters = []
+    for name, said in named.items():
+        try:
+            parameters.append((name, as_type(said)))
+        except TypeError as error:
+            raise TypeError(f"{kernel}: parameter {name!r}: {error}") from None
+    _check_passed(kernel, parameters)
+    return parameters
+
+
+def annotated(function: Kernel[Any] | FunctionType) -> list[tuple[str, Type]]:
+    """The parameters of a kernel or of a function that stands for one; TypeError where annotations do not say all."""
+    kernel = function if isinstance(function, Kernel) else Kernel(function, Options())
+    if not kernel.is_annotated:
+        raise TypeError(
+            f"{kernel.name}: a kernel of a loaded module needs an annotation on every parameter, and no Constexpr"
+        )
+    parameters = [(name, type) for name, type in kernel.parameters if type is not None]
+    _check_passed(kernel.name, parameters)
+    return parameters
+
+
+def _contract(kernel: Kernel[Any]) -> Contract:
+    """What a launch is checked against; ContractError if it does not fit the annotations."""
+    from kdsl.contracts.decorate import check_contract  # start-up cost: most kernels have none
+
+    check_contract(kernel.function, kernel.options.contract, dict(kernel.parameters))
+    return kernel.options.contract
+
+
+def _check_passed(kernel: str, parameters: Sequence[tuple[str, Type]]) -> None:
+    """TypeError for types that no launch can pass."""
+    try:
+        parameter_layout(parameters)
+    except TypeError as error:
+        raise TypeError(f"{kernel}: {error}") from None
+
+
+def _shown(places: Sequence[Place]) -> str:
+    """Parameters by their sizes; by their offsets too, where these are not what the sizes say."""
+    if not places:
+        return "no parameters"
+    end, packed = 0, True
+    for offset, size in places:
+        packed &= offset == -(-end // min(size, 8)) * min(size, 8)
+        end = offset + size
+    sizes = ", ".join(str(size) if packed else f"{size} (at {offset})" for offset, size in places)
+    return f"{len(places)} parameter{'s' if len(places) > 1 else ''} of {sizes} bytes"
+
+
+class LoadedKernel:
+    """A kernel of a loaded module; ``k[grid, block](...)`` launches it, always on the module's device."""
+
+    def __init__(
+        self,
+        name: str,
+        launcher: Callable[[], Launcher],
+        entry: Entry | None = None,
+        kept: Callable[[], Launcher] | None = None,
+    ) -> None:
+        self.name = name
+        self._launcher = launcher
+        self._entry = entry
+        self._kept = kept or launcher
+        """Gives a launcher that keeps the module from being unloaded."""
+        self._configurations = Configurations(self._bound)
+
+    def _bound(self, config: LaunchConfig) -> Callable[..., None]:
+        """A launch, which looks at what the module's kernels captured, and whether it is loaded."""
+
+        def again(*arguments: Any) -> None:
+            current = self._launcher()
+            if current is not launcher:
+                self._configurations.clear()
+            current.bind(config)(*arguments)
+
+        launcher = self._launcher()
+        if self._entry is not None:
+            config = _as_compiled(self._entry, self.name, config)
+        return launcher.bind(config, otherwise=again)
+
+    def __getitem__(self, configuration: Any) -> Callable[..., None]:
+        self._launcher()
+        return self._configurations.configured(configuration)
+
+    def prepare(self, *arguments: Any, **keywords: Any) -> PreparedLaunch:
+        """A launch to be made many times, of grid and block (or a LaunchConfig) and the kernel's arguments."""
+        config, rest = split_configuration(f"{self.name}.prepare", arguments)
+        if self._entry is not None:
+            config = _as_compiled(self._entry, self.name, config)
+        launcher = self._kept()
+        given = by_name(self.name, tuple((name, None) for name in launcher.names), rest, keywords)
+        return prepare(launcher, config, given)
+
+    @property
+    def attributes(self) -> KernelAttributes:
+        """Registers, memory and the rest of what the kernel takes on the module's device."""
+        return attributes_of(self._launcher())
+
+    def occupancy(self, block: Any, shared: int = 0, *, cluster: Any = None) -> Occupancy:
+        """How many blocks of this size a multiprocessor of the module's device runs at once: as `Kernel.occupancy`."""
+        return occupancy_of(self._launcher(), block, shared, cluster)
+
+    def suggest_block(self, shared: SharedBytes = 0, *, most_threads: int | None = None) -> SuggestedBlock:
+        """The block size with the highest occupancy: as `Kernel.suggest_block`."""
+        return suggested_block(self._launcher(), shared, most_threads)
+
+    def __call__(self, *arguments: Any) -> NoReturn:
+        raise not_configured(self.name, arguments)
+
+    def __repr__(self) -> str:
+        return f"<loaded kernel {self.name}>"
+
+
+def _as_compiled(entry: Entry, name: str, config: LaunchConfig) -> LaunchConfig:
+    """The configuration; LaunchConfigError for another block than the only one that a kernel takes."""
+    if entry.block is not None and config.block != entry.block:
+        raise LaunchConfigValueError(
+            f"block = {config.block}, and {name} is compiled for blocks of {entry.block} only (.reqntid)"
+        )
+    return config
