@@ -13,7 +13,8 @@ from typing import Any, Generic, NoReturn, ParamSpec, cast, overload
 
 from kdsl.annotations import kernel_parameters
 from kdsl.backend import Backend, DeviceError
-from kdsl.compilation import Compilation, run_pipeline
+from kdsl.cache import compile_cached, load_cached
+from kdsl.compilation import Compilation
 from kdsl.compiled import CompiledKernel
 from kdsl.contracts.architecture import check_architecture
 from kdsl.contracts.contract import NOTHING, Contract
@@ -382,14 +383,14 @@ class Kernel(Generic[P]):
             compilation = known.compilation
             if known.types == types and compilation.target == target and all_hold(compilation.captured):
                 return compilation
-        return run_pipeline([self.request(types)], target, timeline())
+        return compile_cached([self.request(types)], target, timeline())
 
     def _build(self, backend: Backend, types: tuple[Type, ...]) -> Specialization:
         target = Target.parse(backend.target)
         check_architecture(self.function, self.options.min_arch, target, backend.description)
         compilation = self._compiled(types, target)
         (compiled,) = compilation.compiled
-        module = backend.load(compilation.ptx.encode())
+        module = load_cached(backend, compilation)
         attach(backend, module, compilation.variables)
         typed = [(name, type) for (name, _), type in zip(self.parameters, types, strict=True)]
         call = None if self.is_annotated else call_of(typed)
@@ -525,7 +526,7 @@ def compile(
         )
         for k in kernels
     ]
-    return run_pipeline(requests, parsed, timeline())
+    return compile_cached(requests, parsed, timeline())
 
 
 def compile_kernels(
@@ -541,4 +542,4 @@ def compile_kernels(
         kernel.request(found, chosen and chosen.with_contract(kernel.function))
         for kernel, found in zip(kernels, types, strict=True)
     ]
-    return run_pipeline(requests, parsed, timeline())
+    return compile_cached(requests, parsed, timeline())

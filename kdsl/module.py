@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from kdsl.backend import Backend
+from kdsl.cache import load_cached
 from kdsl.compilation import Compilation
 from kdsl.compiler import Kernel, build_launcher, compile_kernels
 from kdsl.current import current_backend
@@ -72,7 +73,7 @@ class _Loading:
         backend = self.backend
         backend.start()
         compilation = self.module.compile(backend.target, signatures=self.signatures)
-        handle = backend.load(compilation.ptx.encode())
+        handle = load_cached(backend, compilation)
         attach(backend, handle, compilation.variables)
         self.variables.clear()
         self.variables.update(compilation.variables)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -51,6 +52,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("gpu") and not found:
             item.add_marker(pytest.mark.skip(reason=f"needs a GPU: {reason}"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The tests, and the processes that they start, have a cache of their own: not the user's."""
+    os.environ["KDSL_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
+    for name in ("KDSL_CACHE", "KDSL_CACHE_SIZE"):
+        os.environ.pop(name, None)
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from kdsl.backend import DeviceError
+from kdsl.cache import CACHE
 from kdsl.cli import ahead
 from kdsl.cli.loading import SIGNATURE, Failure, fits, load_kernels, parsed_target, said_by_signature, signatures_of
 from kdsl.codegen.sass import AssemblyError
@@ -36,6 +37,7 @@ def demo(trace: bool, device: str | None) -> None:
     """Add a million floats, show the kernel, its PTX and the time of each stage, and check the result."""
     from kdsl.demo import run  # start-up cost: the other commands do not need the example
 
+    CACHE.turn_off()
     timeline = start_trace(calls=trace)
     _choose(device)
     try:

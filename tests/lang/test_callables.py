@@ -25,13 +25,13 @@ class Color(enum.Enum):
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kernels that were compiled, in order."""
     names: list[str] = []
-    run = kdsl.compiler.run_pipeline
+    run = kdsl.compiler.compile_cached
 
     def counted(requests: Any, *arguments: Any, **keywords: Any) -> Any:
         names.extend(request.function.__name__ for request in requests)
         return run(requests, *arguments, **keywords)
 
-    monkeypatch.setattr(kdsl.compiler, "run_pipeline", counted)
+    monkeypatch.setattr(kdsl.compiler, "compile_cached", counted)
     return names
 
 

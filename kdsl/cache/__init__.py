@@ -1,0 +1,15 @@
+"""The cache on disk: a kernel that was compiled before is neither parsed nor compiled again, in any process.
+
+process       the cache of this process, which the environment names (`settings`); loading what it has
+compilations  finding and keeping: a question (`question`) leads to recipes (`dependencies`), and these to an entry
+fingerprints  what tells an object of the host from others; text: a function's source, without parsing it
+versions      which compiler this is; digests
+store         files in a private folder, checked and bounded; locks, that processes share
+
+Nothing that is read is executed: entries are JSON, PTX and machine code. Neither llvmlite nor the frontend is imported
+before something has to be compiled.
+"""
+
+from kdsl.cache.process import CACHE, AssemblingBackend, compile_cached, load_cached
+
+__all__ = ["CACHE", "AssemblingBackend", "compile_cached", "load_cached"]

@@ -1,0 +1,93 @@
+"""The cache of this process: compiling through it, and loading what it has."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from kdsl.backend import Backend, DeviceError
+from kdsl.cache.compilations import CompilationCache
+from kdsl.cache.settings import DEFAULT_LIMIT, SettingError, Settings, settings
+from kdsl.cache.store import Store
+from kdsl.cache.versions import compiler_version
+from kdsl.compilation import Compilation, run_pipeline
+from kdsl.ir.request import KernelRequest
+from kdsl.target import Target
+from kdsl.timeline import Timeline
+
+
+@runtime_checkable
+class AssemblingBackend(Protocol):
+    """A device whose driver makes machine code of PTX, and gives it away to be kept."""
+
+    machine: str
+    """What machine code depends on beside the PTX, as part of a file's name: the GPU, the driver's version."""
+
+    def assemble(self, ptx: bytes) -> bytes | None:
+        """Machine code; None where the driver makes none: loading the PTX then says why."""
+        ...
+
+
+class ProcessCache:
+    """Which cache the environment names: it is looked at at each compilation, which takes far longer."""
+
+    def __init__(self) -> None:
+        self._known: tuple[Settings, CompilationCache] | None = None
+        self._compiler: Any = None
+        self._complained = False
+        self._is_off = False
+
+    def turn_off(self) -> None:
+        """Compile everything anew in this process, for one who wants to see each stage."""
+        self._is_off = True
+
+    def current(self) -> CompilationCache | None:
+        """The cache; None if KDSL_CACHE=0 or `turn_off` turns it off."""
+        if self._is_off:
+            return None
+        try:
+            said = settings(os.environ)
+        except SettingError as error:
+            said = settings({**os.environ, "KDSL_CACHE_SIZE": str(DEFAULT_LIMIT)})
+            if not self._complained:
+                print(f"kdsl: {error}; {DEFAULT_LIMIT} is used", file=sys.stderr)
+            self._complained = True
+        if not said.enabled:
+            return None
+        known = self._known
+        if known is None or known[0] != said:
+            self._compiler = self._compiler or compiler_version()
+            known = self._known = (said, CompilationCache(Store(said.folder, said.limit), self._compiler))
+        return known[1]
+
+
+CACHE = ProcessCache()
+
+
+def compile_cached(requests: Sequence[KernelRequest], target: Target, timeline: Timeline | None = None) -> Compilation:
+    """Compile kernels, or find that they have been compiled before. CompileError as from the pipeline."""
+    cache = CACHE.current()
+    return run_pipeline(requests, target, timeline) if cache is None else cache.compile(requests, target, timeline)
+
+
+def load_cached(backend: Backend, compilation: Compilation) -> Any:
+    """Load a compilation onto a device: its machine code where the cache has it, and keep that where it has not."""
+    ptx, key, cache = compilation.ptx.encode(), compilation.key, CACHE.current()
+    if key is None or cache is None or not isinstance(backend, AssemblingBackend):
+        return backend.load(ptx)
+    code = cache.machine_code(key, backend.machine)
+    if code is not None:
+        try:
+            return backend.load(code)
+        except DeviceError:
+            # Not for this GPU after all, or the context is dead: loading the PTX says so then.
+            cache.drop_machine_code(key, backend.machine)
+    # Why not load the PTX? The driver would make the same machine code, and keep it to itself.
+    code = backend.assemble(ptx)
+    if code is None:
+        return backend.load(ptx)
+    module = backend.load(code)
+    cache.keep_machine_code(key, backend.machine, code)
+    return module

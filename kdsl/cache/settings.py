@@ -1,0 +1,54 @@
+"""Where the cache is and how large it may become: what the environment says, else the platform's cache folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from kdsl.records import dataclass
+
+DEFAULT_LIMIT = 256 * 1024 * 1024
+UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+
+
+class SettingError(ValueError):
+    """A variable of the environment says what the cache does not take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """``limit`` is in bytes. ``enabled`` is False where KDSL_CACHE=0 turns the cache off."""
+
+    folder: Path
+    limit: int = DEFAULT_LIMIT
+    enabled: bool = True
+
+
+def settings(environment: Mapping[str, str]) -> Settings:
+    """What KDSL_CACHE, KDSL_CACHE_DIR and KDSL_CACHE_SIZE say; SettingError for a size that is none."""
+    said = environment.get("KDSL_CACHE_DIR")
+    folder = Path(said).expanduser() if said else default_folder(environment)
+    enabled = environment.get("KDSL_CACHE", "") != "0"
+    return Settings(folder, _size(environment.get("KDSL_CACHE_SIZE")), enabled)
+
+
+def default_folder(environment: Mapping[str, str]) -> Path:
+    """The platform's folder for caches of kdsl."""
+    if sys.platform.startswith("linux"):
+        # What platformdirs says there; its import alone would take half as long as a warm start's share of kdsl.
+        caches = environment.get("XDG_CACHE_HOME", "").strip()
+        return (Path(caches) if caches else Path("~/.cache").expanduser()) / "kdsl"
+    from platformdirs import user_cache_path  # start-up cost, as above
+
+    return user_cache_path("kdsl", appauthor=False)
+
+
+def _size(said: str | None) -> int:
+    if not said:
+        return DEFAULT_LIMIT
+    text = said.strip().lower().removesuffix("b").removesuffix("i")
+    number, unit = (text[:-1], text[-1]) if text[-1:] in ("k", "m", "g") else (text, "")
+    if not number.isdecimal():
+        raise SettingError(f"KDSL_CACHE_SIZE={said}: a size is a number of bytes, such as 500000, 64M or 2G")
+    return int(number) * UNITS[unit]

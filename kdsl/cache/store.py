@@ -1,0 +1,254 @@
+"""Files in a private folder: written whole or not at all, checked when they are read, and the oldest removed when
+there are too many bytes.
+
+Knows nothing of kernels. Nothing here raises because of the disk: what cannot be read is not there, and what cannot be
+written is not kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from kdsl.cache.digests import BYTES, digest
+from kdsl.cache.locks import LONGEST_WAIT, locked
+
+FILES, LOCKS, COUNTS = "files", "locks", "counts"
+TEMPORARY = ".writing-"
+ABANDONED = 600.0
+"""Seconds after which a temporary file is one whose writer has died."""
+FRESH = 3600.0
+"""Seconds during which a file that was used counts as just used."""
+SWEPT = 60.0
+"""Seconds after which a process that begins to write looks whether there is too much."""
+SEAL = b"\n//kdsl:"
+
+
+class Store:
+    """A folder of named, sealed files. ``group`` of a name is what comes before its first dot: a group is used and
+    removed as one.
+    """
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.folder = folder
+        self.limit = limit
+        self._usable: bool | None = None
+        self._unswept = limit  # so that the first write looks
+
+    def usable(self) -> bool:
+        """Whether the folder is there (it is made) and private. Said once on stderr if others could change it."""
+        if self._usable is None:
+            problem = self._problem()
+            if problem:
+                print(f"kdsl: the cache in {self.folder} is not used: {problem}", file=sys.stderr)
+            self._usable = problem == ""
+        return self._usable
+
+    def _problem(self) -> str | None:
+        """Why the folder cannot be used, which the user can mend; None where there just is no place for one."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for name in (FILES, LOCKS, COUNTS):
+                (self.folder / name).mkdir(mode=0o700, exist_ok=True)
+            found = [os.lstat(self.folder / name) for name in ("", FILES, LOCKS, COUNTS)]
+        except FileExistsError as error:
+            return f"{error.filename} is no folder"
+        except OSError:
+            return None if not self.folder.is_dir() else self._readable()
+        return next((why for about in found if (why := _not_private(about))), "")
+
+    def _readable(self) -> str | None:
+        """As `_problem`, of a folder that cannot be written."""
+        try:
+            found = [os.lstat(self.folder / name) for name in ("", FILES)]
+        except OSError:
+            return None
+        return next((why for about in found if (why := _not_private(about))), "")
+
+    def read(self, name: str) -> bytes | None:
+        """The bytes of a file; None if there is none, or it is damaged, in which case it is removed."""
+        if not self.usable():
+            return None
+        path = self.folder / FILES / name
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        content = _unsealed(name, data)
+        if content is None:
+            self.remove(name)
+        return content
+
+    def write(self, name: str, content: bytes) -> bool:
+        """Keep a file, in place of one of this name; whether that was possible."""
+        if not self.usable():
+            return False
+        data = _sealed(name, content)
+        if len(data) > self.limit:
+            return False
+        folder = self.folder / FILES
+        temporary = folder / f"{TEMPORARY}{os.getpid()}-{os.urandom(8).hex()}"
+        try:
+            _write_whole(temporary, data)
+            temporary.replace(folder / name)
+        except OSError:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            return False
+        self._sweep_after(len(data))
+        return True
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        with contextlib.suppress(OSError):
+            (self.folder / FILES / name).unlink()
+
+    def use(self, name: str) -> None:
+        """Note that a file was used, so that others of its age are removed first."""
+        path = self.folder / FILES / name
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > FRESH:
+                os.utime(path)
+
+    def lock(self, key: str, longest: float = LONGEST_WAIT) -> AbstractContextManager[bool]:
+        """The lock for a key; few keys share one."""
+        return locked(self.folder / LOCKS / key[:2], longest) if self.usable() else contextlib.nullcontext(False)
+
+    def count(self, what: str) -> None:
+        """Count an event. A file grows by a byte for each, which is one operation and needs no lock."""
+        if not self.usable():
+            return
+        with contextlib.suppress(OSError):
+            file = os.open(self.folder / COUNTS / what, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(file, b".")
+            finally:
+                os.close(file)
+
+    def counted(self, what: str) -> int:
+        """How many events there were."""
+        try:
+            return (self.folder / COUNTS / what).stat().st_size
+        except OSError:
+            return 0
+
+    def files(self) -> Iterator[os.DirEntry[str]]:
+        """All files, those that are being written included."""
+        try:
+            with os.scandir(self.folder / FILES) as entries:
+                yield from entries
+        except OSError:
+            return
+
+    def clear(self) -> int:
+        """Remove everything but the folder itself; how many bytes there were. OSError if that is not possible."""
+        size = 0
+        for name in (FILES, COUNTS):
+            with contextlib.suppress(FileNotFoundError), os.scandir(self.folder / name) as entries:
+                for entry in entries:
+                    with contextlib.suppress(FileNotFoundError):
+                        size += entry.stat(follow_symlinks=False).st_size if name == FILES else 0
+                        Path(entry.path).unlink()
+        return size
+
+    def _sweep_after(self, written: int) -> None:
+        """Look whether there is too much: when a process first writes, and after each eighth of the limit."""
+        first = self._unswept >= self.limit
+        self._unswept += written
+        if not first and self._unswept < self.limit // 8:
+            return
+        self._unswept = 0
+        if first and not self._is_due():
+            return
+        self.sweep()
+
+    def _is_due(self) -> bool:
+        """Whether no process has looked lately. Notes that this one does."""
+        stamp = self.folder / COUNTS / "swept"
+        with contextlib.suppress(OSError):
+            if time.time() - stamp.stat().st_mtime < SWEPT:
+                return False
+        with contextlib.suppress(OSError):
+            stamp.touch(mode=0o600)
+        return True
+
+    def sweep(self) -> None:
+        """Remove what dead writers left, and the groups used longest ago while there is more than the limit."""
+        groups, total = self._groups(), 0
+        total = sum(group.size for group in groups)
+        # Some room, so that the next write does not look again.
+        room = self.limit - self.limit // 8
+        for group in sorted(groups, key=lambda group: group.used) if total > self.limit else ():
+            for name in group.names:
+                self.remove(name)
+            total -= group.size
+            if total <= room:
+                break
+
+    def _groups(self) -> list[Group]:
+        found: dict[str, Group] = {}
+        now = time.time()
+        for entry in self.files():
+            try:
+                about = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue  # removed meanwhile
+            if entry.name.startswith(TEMPORARY):
+                if now - about.st_mtime > ABANDONED:
+                    self.remove(entry.name)
+                continue
+            group = found.setdefault(entry.name.partition(".")[0], Group())
+            group.names.append(entry.name)
+            group.size += about.st_size
+            group.used = max(group.used, about.st_mtime)
+        return list(found.values())
+
+
+class Group:
+    """Files that are used and removed together."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.size = 0
+        self.used = 0.0
+
+
+def _not_private(about: os.stat_result) -> str:
+    """Why a folder is not the user's alone; empty if it is."""
+    if not stat.S_ISDIR(about.st_mode):
+        return "it is a link or a file, not a folder"
+    if not hasattr(os, "geteuid"):
+        return ""  # Windows: a user's folders are private there
+    if about.st_uid != os.geteuid():
+        return f"it belongs to another user ({about.st_uid})"
+    if about.st_mode & 0o022:
+        return "others may write to it; chmod 700 makes it private"
+    return ""
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    # Why no fsync? After a power failure a file may be empty or hold garbage; its seal tells, and it is made again.
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(file, view) :]
+    finally:
+        os.close(file)
+
+
+def _sealed(name: str, content: bytes) -> bytes:
+    """The bytes with a last line, a comment in PTX, that tells whether they are those of this name."""
+    return content + SEAL + digest(name.encode(), content).encode() + b"\n"
+
+
+def _unsealed(name: str, data: bytes) -> bytes | None:
+    size = len(SEAL) + 2 * BYTES + 1
+    content = data[:-size]
+    return content if len(data) >= size and data == _sealed(name, content) else None

@@ -1,0 +1,61 @@
+"""Which compiler this is: kdsl's own sources, LLVM, NumPy, Python. Nothing is imported to find out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kdsl.cache.digests import digest_of
+from kdsl.version import __version__
+
+
+def compiler_version() -> list[Any]:
+    """What differs between compilers that may make different PTX of the same kernel."""
+    python = [sys.implementation.cache_tag, *sys.version_info[:2]]
+    own = digest_of(sorted(_sources(str(Path(__file__).parents[1]), "")))
+    return [__version__, own, python, np.__version__, _llvm(), package_files("ml_dtypes", "")]
+
+
+def _sources(folder: str, name: str) -> Iterator[list[Any]]:
+    """Name, size and time of each source file: a kdsl that is being worked on has no versions."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                about = entry.stat()
+                yield [f"{name}/{entry.name}", about.st_size, about.st_mtime_ns]
+            elif entry.is_dir() and entry.name != "__pycache__":
+                yield from _sources(entry.path, f"{name}/{entry.name}")
+
+
+def _llvm() -> Any:
+    """llvmlite's package and the library in it."""
+    return [package_files("llvmlite", ""), package_files("llvmlite", "binding")]
+
+
+def package_files(name: str, folder: str) -> Any:
+    """The versions and native libraries in a folder of an installed package, by name, size and time."""
+    place = package(name)
+    if place is None:
+        return None
+    found = []
+    with os.scandir(Path(place, folder)) as entries:
+        for entry in entries:
+            if entry.name.endswith((".so", ".dll", ".dylib", ".pyd")) or entry.name in ("_version.py", "__init__.py"):
+                about = entry.stat()
+                found.append([entry.name, about.st_size, about.st_mtime_ns])
+    return sorted(found)
+
+
+def package(name: str) -> str | None:
+    """The folder of a package, which is not imported; None if there is none."""
+    for finder in sys.meta_path:
+        spec = finder.find_spec(name, None)
+        if spec is not None:
+            places = list(spec.submodule_search_locations or ())
+            return places[0] if places else None
+    return None

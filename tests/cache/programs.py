@@ -1,0 +1,64 @@
+"""Programs that tests run in processes of their own, with a cache of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a program printed, and how often the cache had, and had not, what was asked for: since it was made."""
+
+    said: str
+    hits: int
+    misses: int
+
+
+class Program:
+    """A file and its cache."""
+
+    def __init__(self, folder: Path, text: str, name: str = "program.py") -> None:
+        self.file = folder / name
+        self.cache = folder / "cache"
+        self.write(text)
+
+    def write(self, text: str) -> None:
+        """Give the file another text."""
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_text(text)
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        """Start it, on the emulator."""
+        return subprocess.Popen(
+            [sys.executable, *arguments, str(self.file)],
+            env=self.environment(**environment),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def environment(self, **more: str) -> dict[str, str]:
+        paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+        own = {"KDSL_CACHE_DIR": str(self.cache), "KDSL_DEVICE": "emulator", "PYTHONPATH": paths}
+        return {**os.environ, **own, "PYTHONDONTWRITEBYTECODE": "1", **more}
+
+    def count(self, what: str) -> int:
+        file = self.cache / "counts" / what
+        return file.stat().st_size if file.exists() else 0
+
+    def outcome(self, process: subprocess.Popen[str]) -> Outcome:
+        """Wait for a program that must succeed."""
+        said, complained = process.communicate(timeout=240)
+        assert process.returncode == 0, complained
+        return Outcome(said.strip(), self.count("hits"), self.count("misses"))
+
+
+def run(program: Program, *arguments: str, **environment: str) -> Outcome:
+    """Run a program, and say what came of it."""
+    return program.outcome(program.start(*arguments, **environment))
