@@ -18,7 +18,7 @@ runtime     the CUDA driver, arrays in device memory, streams, launching
 backend     what a place that runs kernels offers: the driver and the emulator are two
 device_choice  the devices of this process: GPUs where there are some, else the emulator
 current     which device is current, and the environment's settings of it
-host        arrays, streams and events on the current device
+host        arrays, streams and events on the current device; graphs: work that is captured and made together
 variables   arrays that kernels and the host know by name: `device.array`, `constant.empty`
 parameters  what a launch or `compile` says of a kernel's parameters
 annotations of parameters, as types; captured: what a kernel read by name; compiled: what a launch has to know of it
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from kdsl.compiler import Kernel, kernel
     from kdsl.compiler import compile as compile
     from kdsl.current import current_device, devices, set_device
+    from kdsl.graphs import Graph
     from kdsl.host import (
         Event,
         Stream,
@@ -280,6 +281,7 @@ _MODULES = {
     "kdsl.loading": "LoadedKernel LoadedModule load_module",
     "kdsl.module": "KernelModule cuda_module",
     "kdsl.variables": "constant device",
+    "kdsl.graphs": "Graph",
     "kdsl.host": (
         "Event Stream current_stream empty empty_like from_dlpack full legacy_stream per_thread_stream synchronize "
         "to_device zeros zeros_like"
@@ -325,6 +327,7 @@ __all__ = [
     "DeviceError",
     "Event",
     "FixedArray",
+    "Graph",
     "Kernel",
     "KernelModule",
     "LaunchConfig",

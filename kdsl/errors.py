@@ -20,6 +20,7 @@ from kdsl.backend import (
     MisalignedAddressError,
     SynchronizationError,
 )
+from kdsl.captures import StreamCaptureError
 from kdsl.device_choice import DeviceChoiceError
 from kdsl.runtime.cuda_errors import (
     CapturedEventError,
@@ -83,7 +84,6 @@ from kdsl.runtime.cuda_errors import (
     PeerAccessNotEnabledError,
     PeerAccessUnsupportedError,
     ProfilerError,
-    StreamCaptureError,
     StreamDetachedError,
     StubLibraryError,
     SymbolNotFoundError,

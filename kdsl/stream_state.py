@@ -7,6 +7,9 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+ANY_STREAM = -1
+"""Stands for the stream of callbacks of graphs, which may be launched in any."""
+
 
 class StreamState:
     """``uses`` counts the ``with stream:`` blocks that are being run, in all threads and tasks; ``changed`` is called
@@ -70,7 +73,7 @@ class StreamState:
         """Raise what callbacks of a stream (of all, if None) have raised since this was asked last."""
         if not self._failures:
             return
-        streams = list(self._failures) if stream is None else [stream]
+        streams = list(self._failures) if stream is None else [stream, ANY_STREAM]
         errors = [error for found in streams for error in self._failures.pop(found, [])]
         if len(errors) == 1:
             raise errors[0]

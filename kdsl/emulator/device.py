@@ -5,17 +5,19 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 import numpy as np
 
 from kdsl.backend import DeviceError, Launch
+from kdsl.captures import ALLOCATING, COPYING, WAITING
 from kdsl.emulator.code import Code
+from kdsl.emulator.graphs import EmulatedGraphs
 from kdsl.emulator.grid import GridLaunch
 from kdsl.emulator.limits import check_launch, check_regions, check_shared, limits_of
-from kdsl.emulator.memory import Allocation, GlobalMemory
+from kdsl.emulator.memory import WINDOW_BITS, Allocation, GlobalMemory
 from kdsl.emulator.program import Program, load
-from kdsl.emulator.streams import EmulatedStreams
 from kdsl.locks import Lock
 from kdsl.records import dataclass
 
@@ -36,7 +38,7 @@ class EmulatedFunction:
         return self.code.name
 
 
-class Emulator(EmulatedStreams):
+class Emulator(EmulatedGraphs):
     """Runs PTX text on the host. Launches finish before they return, and raise what went wrong in them.
 
     ``target`` is the architecture that kernels are compiled for; ``stdout`` is where kernels print (None: wherever
@@ -83,29 +85,48 @@ class Emulator(EmulatedStreams):
     # Memory.
 
     def alloc(self, size: int) -> int:
-        self.check_callback()
+        self.check("allocating memory", ALLOCATING)
         return self.memory.allocate(size, "the allocation").address
 
     def free(self, address: int) -> None:
+        if not self.pins.hold(address, lambda: self._give_back(address)):
+            self._give_back(address)
+
+    def _give_back(self, address: int) -> None:
         if self._runs_in in (None, threading.get_ident()):
             self.memory.free(address)
         else:
             self._unfreed.append(address)
 
     def write(self, address: int, source: memoryview) -> None:
-        self.check_callback()
+        self.check("a copy to the device", COPYING)
         with self._busy:
             self.memory.span(address, source.nbytes, "copy to the device")[:] = flat(source)
 
     def read(self, address: int, destination: memoryview) -> None:
-        self.synchronize()
+        self.check("a copy to the host", WAITING)
+        self.stream_state.raise_failures()
         with self._busy:
             flat(destination)[:] = self.memory.span(address, destination.nbytes, "copy to the host")
 
     def copy(self, destination: int, source: int, size: int) -> None:
+        to, from_ = (self.memory.span(address, size, "copy") for address in (destination, source))
+
+        def copy() -> None:
+            to[:] = from_
+
+        self._enqueue("copy", copy, (destination, source))
+
+    def _enqueue(self, kind: str, call: Callable[[], None], addresses: Sequence[int]) -> None:
+        """Do something with memory, or record it in a graph."""
         self.check_callback()
-        with self._busy:
-            self.memory.span(destination, size, "copy")[:] = self.memory.span(source, size, "copy")
+
+        def alone() -> None:
+            with self._busy:
+                call()
+
+        if not self.captures or not self.record_call(kind, alone, addresses):
+            alone()
 
     def copy_strided(
         self,
@@ -116,16 +137,22 @@ class Emulator(EmulatedStreams):
         shape: tuple[int, ...],
         itemsize: int,
     ) -> None:
-        self.check_callback()
-        with self._busy:
-            written = self.memory.strided(destination, destination_strides, shape, itemsize)
-            written[...] = self.memory.strided(source, source_strides, shape, itemsize)
+        written = self.memory.strided(destination, destination_strides, shape, itemsize)
+        read = self.memory.strided(source, source_strides, shape, itemsize)
+
+        def copy() -> None:
+            written[...] = read
+
+        self._enqueue("copy", copy, (destination, source))
 
     def fill(self, address: int, value: int, size: int, width: int = 1) -> None:
-        self.check_callback()
         pattern = np.frombuffer(value.to_bytes(width, "little"), np.uint8)
-        with self._busy:
-            self.memory.span(address, size, "fill").reshape(-1, width)[:] = pattern
+        to = self.memory.span(address, size, "fill").reshape(-1, width)
+
+        def fill() -> None:
+            to[:] = pattern
+
+        self._enqueue("fill", fill, (address,))
 
     # Memory that libraries on the host share with kernels.
 
@@ -178,14 +205,26 @@ class Emulator(EmulatedStreams):
 
     def launch(self, function: EmulatedFunction, launch: Launch, parameters: bytearray | bytes) -> None:
         self.check_callback()
+        if self.captures and self.record_launch(function, launch, bytes(parameters)):
+            return
+        self.run_kernel(function, launch, bytes(parameters))
+
+    def check_kernel(self, function: EmulatedFunction, launch: Launch) -> None:
+        check_launch(function.code, launch, self.limits)
+
+    def base_of(self, address: int) -> int | None:
+        found = dict.get(self.memory.allocations, address >> WINDOW_BITS)
+        return None if found is None else found.address
+
+    def run_kernel(self, function: EmulatedFunction, launch: Launch, parameters: bytes) -> None:
         check_launch(function.code, launch, self.limits)
         with self._busy:
             self._run(function, launch, parameters)
 
-    def _run(self, function: EmulatedFunction, launch: Launch, parameters: bytearray | bytes) -> None:
+    def _run(self, function: EmulatedFunction, launch: Launch, parameters: bytes) -> None:
         self.launches += 1
         grid = GridLaunch(
-            self.memory, function.program, function.code, launch, bytes(parameters), self.step_limit, self.launches,
+            self.memory, function.program, function.code, launch, parameters, self.step_limit, self.launches,
             self.print,
         )  # fmt: skip
         self._runs_in = threading.get_ident()
@@ -208,7 +247,7 @@ class Emulator(EmulatedStreams):
 
     def synchronize(self) -> None:
         """Nothing is ever in flight here."""
-        self.check_callback()
+        self.check("waiting for the device", WAITING)
         self.stream_state.raise_failures()
 
 

@@ -7,6 +7,7 @@ that a program may want to tell from others; where CUDA has several codes for wh
 from __future__ import annotations
 
 from kdsl.backend import DeviceError, MemoryFault
+from kdsl.captures import StreamCaptureError
 from kdsl.runtime.errors import LaunchConfigValueError
 
 # Faults of a running kernel, and of the hardware: the context is lost.
@@ -208,10 +209,6 @@ class TooManyPeersError(PeerAccessError):
 
 
 # Streams and graphs.
-
-
-class StreamCaptureError(DeviceError):
-    """Work that cannot be captured into a graph, or a capture that failed."""
 
 
 class CaptureUnsupportedError(StreamCaptureError):

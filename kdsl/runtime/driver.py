@@ -15,8 +15,8 @@ from kdsl.runtime.driver_calls import (
     too_old,
     version_text,
 )
+from kdsl.runtime.driver_graphs import DriverGraphs
 from kdsl.runtime.driver_launch import Enqueue
-from kdsl.runtime.driver_memory import DriverMemory
 from kdsl.runtime.driver_modules import CudaFunction, CudaModule
 from kdsl.runtime.driver_occupancy import DriverOccupancy
 from kdsl.runtime.errors import DriverUnavailableError
@@ -25,7 +25,7 @@ from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.target import KNOWN, Target
 
 
-class CudaDriver(DriverMemory, DriverOccupancy):
+class CudaDriver(DriverGraphs, DriverOccupancy):
     """One NVIDIA GPU, through the CUDA driver and its primary context (shared with PyTorch, CuPy, JAX and others).
 
     Making it calls little; the context is made by `start`, or when it is first needed. ``record`` gets each driver
@@ -117,10 +117,12 @@ class CudaDriver(DriverMemory, DriverOccupancy):
     # Modules and launches.
 
     def load(self, image: bytes) -> CudaModule:
-        return driver_modules.load(self._calls, image)
+        with self.loading():
+            return driver_modules.load(self._calls, image)
 
     def function(self, module: CudaModule, name: str) -> CudaFunction:
-        return driver_modules.find(self._calls, module, name)
+        with self.loading():
+            return driver_modules.find(self._calls, module, name)
 
     def kernels(self, module: CudaModule) -> tuple[str, ...]:
         return driver_modules.kernel_names(self._calls, module)

@@ -5,7 +5,6 @@ Knows nothing of arrays or kernels' arguments. Nothing of CUDA is called before 
 
 from __future__ import annotations
 
-import ctypes
 import os
 import threading
 import weakref
@@ -18,7 +17,7 @@ from kdsl.backend import DeviceError, Launch
 from kdsl.runtime import driver_errors
 from kdsl.runtime.cuda_errors import ContextLostError
 from kdsl.runtime.driver_checks import ModuleChecks
-from kdsl.runtime.driver_entry import LaunchStruct, Native, launch_function
+from kdsl.runtime.driver_entry import Native, launch_function
 from kdsl.runtime.errors import DriverUnavailableError, ForkedProcessError
 
 Recorder = Callable[[str, float, float], object]
@@ -159,15 +158,16 @@ class Calls:
         self.recent: deque[tuple[str, Launch]] = deque(maxlen=64)
         self.latest: tuple[str, Launch] | None = None
         self.checks: list[ModuleChecks] = []
-        self._native = launch_function(self.api)
+        self.native = launch_function(self.api)
         if record is not None:
-            self._native = _timed("cuLaunchKernelEx", self._native, record)
+            self.native = _timed("cuLaunchKernelEx", self.native, record)
         # Read anew at each launch, so that a forked child meets the error and not the parent's driver.
-        self.launch: Native = self._native
+        self.launch: Native = self.native
         self._lock = threading.Lock()
         # What must not call the driver where it is met, and is done by the next call that may.
         self._postponed: deque[Callable[[], object]] = deque()
         self.in_callback: Callable[[], bool] = lambda: False
+        self.in_capture: Callable[[], bool] = lambda: False
         _mark_children(self)
 
     @property
@@ -189,30 +189,9 @@ class Calls:
             except IndexError:  # another thread has seen it well, too
                 return
 
-    def watch(self, watcher: Callable[[Callable[[int], Any], int], Any] | None) -> None:
-        """Let ``watcher`` make each launch from now on; None: the driver alone. It gets a function of the stream that
-        launches, and the stream that was asked for.
-        """
-        if self.forked:
-            return
-        native = self._native
-        if watcher is None:
-            self.launch = native
-            return
-
-        def launch(config: Any, *arguments: Any) -> Any:
-            asked: LaunchStruct = config._obj
-
-            def in_stream(stream: int) -> Any:
-                return native(ctypes.byref(asked.on(stream)), *arguments)
-
-            return watcher(in_stream, asked.stream or 0)
-
-        self.launch = launch
-
     def when_allowed(self, call: Callable[[], object]) -> None:
         """Call it now, or where the driver must not be called, before the next call that may be made."""
-        if self.in_callback():
+        if self.in_callback() or self.in_capture():
             self._postponed.append(call)
         else:
             call()
@@ -253,7 +232,7 @@ class Calls:
             self.start()
         if int(self.api.cuCtxGetCurrent()[1]) != int(self.context):
             self.bare("cuCtxSetCurrent", self.context)
-        while self._postponed:
+        while self._postponed and not self.in_capture():
             try:
                 call = self._postponed.popleft()
             except IndexError:  # another thread makes the last one

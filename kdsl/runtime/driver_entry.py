@@ -32,12 +32,14 @@ class LaunchStruct(ctypes.Structure):
         ("count", ctypes.c_uint),
     )
     kept: Any = None
+    launched: Any = None
+    """The kernel and the `Launch`."""
 
     @classmethod
-    def copied(cls, config: Any) -> LaunchStruct:
+    def copied(cls, config: Any, launched: Any = None) -> LaunchStruct:
         """A copy of cuda-python's object, whose attributes are shared."""
         made = cls.from_buffer_copy(ctypes.string_at(config.getPtr(), ctypes.sizeof(cls)))
-        made.kept = config
+        made.kept, made.launched = config, launched
         return made
 
     def on(self, stream: int) -> LaunchStruct:

@@ -55,7 +55,10 @@ def _prepare(calls: Calls, function: CudaFunction, launch: Launch) -> Enqueue:
         _check_that_it_fits(calls, function, launch, config)
     described = (function.name, launch)
     # The closures hold what the driver reads by address.
-    configuration, handle = ctypes.byref(LaunchStruct.copied(config)), reference(int(function.handle))
+    configuration, handle = (
+        ctypes.byref(LaunchStruct.copied(config, (function, launch))),
+        reference(int(function.handle)),
+    )
 
     def enqueue(buffer: ParameterBuffer) -> None:
         # The parameters go as one packed buffer: `extra`, not an array of pointers.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from kdsl.runtime import driver_errors, driver_launch, driver_modules
@@ -10,6 +11,9 @@ from kdsl.runtime.driver_modules import CudaFunction
 from kdsl.runtime.driver_streams import DriverStreams
 from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.runtime.strided import StridedCopy, strided_copies
+
+FILLS = {1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}
+"""By the bytes of the pattern."""
 
 
 class DriverMemory(DriverStreams):
@@ -121,13 +125,16 @@ class DriverMemory(DriverStreams):
     ) -> None:
         self._calls.enter()
         self.foreign.join()
-        for part in strided_copies(shape, destination_strides, source_strides, itemsize, destination, source):
+        self._copy_parts(strided_copies(shape, destination_strides, source_strides, itemsize, destination, source))
+        self.foreign.filled()
+
+    def _copy_parts(self, parts: Iterable[StridedCopy]) -> None:
+        for part in parts:
             if part.axes:
                 enqueue = driver_launch.prepare(self._calls, self._strided_kernel(part), part.launch)
                 enqueue(ParameterBuffer(part.parameters))
             else:
                 self.copy(part.destination, part.source, part.unit)
-        self.foreign.filled()
 
     def _strided_kernel(self, part: StridedCopy) -> CudaFunction:
         """The kernel for copies of this form; the driver assembles it when it is first needed."""
@@ -140,8 +147,7 @@ class DriverMemory(DriverStreams):
     def fill(self, address: int, value: int, size: int, width: int = 1) -> None:
         if size:
             self.foreign.join()
-            name = {1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}[width]
-            self._calls.call(name, address, value, size // width, 0)
+            self._calls.call(FILLS[width], address, value, size // width, 0)
             self.foreign.filled()
 
     def synchronize(self) -> None:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from kdsl import captures
 from kdsl.backend import DeviceError
+from kdsl.captures import Capture, Captures
 from kdsl.runtime import driver_errors
 from kdsl.runtime.driver_calls import Calls
 from kdsl.runtime.foreign_streams import ForeignStreams
-from kdsl.stream_state import StreamState
+from kdsl.runtime.watched_launches import Describe, watch
+from kdsl.stream_state import ANY_STREAM, StreamState
 
 # The default stream, its other name, and the one per thread: all ordered with the default stream, as our own blocking
 # streams are.
 DEFAULT_STREAMS = frozenset({0, 1, 2})
+LEGACY = (0, 1)
 NON_BLOCKING = 1
 """CU_STREAM_NON_BLOCKING."""
 DISABLE_TIMING, BLOCKING_SYNC = 2, 1
@@ -34,8 +39,10 @@ class DriverStreams:
         self._calls = calls
         self._own_streams: set[int] = set()
         self.stream_state = StreamState(self._watch_launches)
+        self.captures = Captures(self._watch_launches)
         calls.in_callback = lambda: self.stream_state.in_callback
-        self._callbacks: dict[int, tuple[int, Callable[[], object]]] = {}
+        calls.in_capture = lambda: bool(self.captures) and self.captures.disturbed
+        self._callbacks: dict[int, tuple[int, Callable[[], object], bool]] = {}
         self._tickets = itertools.count(1)
         # One C function for all callbacks; it lives as long as the driver may call it.
         self._trampoline = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._call_back)
@@ -52,20 +59,37 @@ class DriverStreams:
     # Launches without a stream, in the current one.
 
     def _watch_launches(self) -> None:
-        """Look at each launch while some thread has a current stream; otherwise launches cost nothing of this."""
-        self._calls.watch(self._launch_watched if self.stream_state.uses else None)
+        """Look at each launch while some thread has a current stream or captures one."""
+        watch(self._calls, self._launch_watched if self.stream_state.uses or self.captures else None)
 
-    def _launch_watched(self, launch: Callable[[int], Any], stream: int) -> Any:
+    def _launch_watched(self, launch: Callable[[int], int], asked: int, describe: Describe) -> int:
         """A launch in the current stream, where none was named."""
         current = self.stream_state.current
-        if stream or current is None:
-            return launch(stream)
-        if self.is_ordered(current.handle):
-            return launch(current.handle)
-        self.foreign.before(current.handle)
-        result = launch(current.handle)
-        self.foreign.after(current.handle)
-        return result
+        stream = asked if asked or current is None else current.handle
+        if stream in LEGACY:
+            self.captures.check("a launch in the default stream", captures.DEFAULT_STREAM)
+        if asked:
+            code = launch(stream)
+        else:
+            with self.unordered(stream):
+                code = launch(stream)
+        if self.captures and not code:
+            self._note_captured(stream, describe)
+        return code
+
+    @contextlib.contextmanager
+    def unordered(self, stream: int) -> Iterator[None]:
+        """Around work in a stream, which may be one that is not ordered with the default stream."""
+        if self.is_ordered(stream):
+            yield
+            return
+        self.foreign.before(stream)
+        yield
+        self.foreign.after(stream)
+
+    def _note_captured(self, stream: int, describe: Describe) -> None:
+        """Remember what a node of a graph launches."""
+        raise NotImplementedError
 
     # Streams.
 
@@ -109,8 +133,10 @@ class DriverStreams:
     def call_host(self, stream: int, function: Callable[[], object]) -> None:
         if not releases_gil():
             raise DeviceError("callbacks need cuda-python 12.9.1 or later, whose calls let other threads run")
+        capture = self.capture_of(stream)
         ticket = next(self._tickets)
-        self._callbacks[ticket] = (stream, function)
+        # Those of a graph are called at each of its launches.
+        self._callbacks[ticket] = (stream if capture is None else ANY_STREAM, function, capture is not None)
         api = self._calls.api
         address = ctypes.cast(self._trampoline, ctypes.c_void_p).value
         try:
@@ -118,10 +144,17 @@ class DriverStreams:
         except BaseException:
             del self._callbacks[ticket]
             raise
+        if capture is not None:
+            capture.kept.append(_Ticket(self._callbacks, ticket))
+
+    def capture_of(self, stream: int) -> Capture | None:
+        raise NotImplementedError
 
     def _call_back(self, ticket: int) -> None:
         """Called by a thread of the driver."""
-        stream, function = self._callbacks.pop(ticket)
+        stream, function, is_kept = self._callbacks[ticket]
+        if not is_kept:
+            del self._callbacks[ticket]
         self.stream_state.call(stream, function)
 
     # Events.
@@ -168,6 +201,16 @@ class DriverStreams:
         """Destroy a stream or event; not after a fork or a fault, where nothing is left to destroy."""
         if not self._calls.forked and not self._calls.dead:
             self._calls.when_allowed(lambda: self._calls.call(name, handle))
+
+
+class _Ticket:
+    """What a graph keeps of a callback; the callback goes with it."""
+
+    def __init__(self, callbacks: dict[int, Any], ticket: int) -> None:
+        self._callbacks, self._ticket = callbacks, ticket
+
+    def __del__(self) -> None:
+        self._callbacks.pop(self._ticket, None)
 
 
 @functools.cache

@@ -22,11 +22,13 @@ from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ArrayType, PointerType, ScalarType, Type, VectorType
 from kdsl.runtime.arguments import ArrayArgument, Parameter, array_argument, scalar_argument
 from kdsl.runtime.calls import Call, Guards
+from kdsl.runtime.capture_arguments import capture_of, keep_for
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.contracts import FAST_FUNCTIONS, LaunchChecks, configured_value
 from kdsl.runtime.errors import ArgumentTypeError, ExtentError, LaunchConfigValueError
 from kdsl.runtime.foreign_memory import note_launch
 from kdsl.runtime.formats import struct_format
+from kdsl.runtime.graph_backend import introduce
 from kdsl.runtime.host_arrays import HostArrays
 from kdsl.runtime.interface import NO_ORDER
 from kdsl.runtime.layout import layout_of
@@ -138,6 +140,7 @@ class Launcher:
         # Why several at once? A list that pop empties is freed, and allocated again by the next append.
         self._idle = [ParameterBuffer(self._size) for _ in range(4)]
         self._bound: dict[tuple[object, ...], Callable[..., None]] = {}
+        introduce(backend, function, self)
 
     def _source(self, guards: Sequence[str]) -> str:
         parameters = [(p.name, p.type) for p in self.parameters]
@@ -380,7 +383,10 @@ class _Bound:
         """Copy in, launch and copy back."""
         launcher = self.launcher
         pairs = [(p, a) for p, a in zip(launcher.parameters, found, strict=True) if isinstance(a, ArrayArgument)]
-        stream = self._order([a.stream for _, a in pairs if a.stream is not None])
+        capture = capture_of(launcher.backend, self.launch.stream)
+        if capture is not None:
+            keep_for(capture, pairs, found)
+        stream = self._order([a.stream for _, a in pairs if a.stream is not None and capture is None])
         enqueue = self.enqueue if stream == self.launch.stream else self._enqueue_on(stream)
         hosted = [(a.host, p.written) for p, a in pairs if a.host is not None]
         host = HostArrays(launcher.backend, hosted, launcher.checks.staged_alignment)
@@ -388,7 +394,8 @@ class _Bound:
             host.copy_in()
             buffer = launcher.pack(packed(launcher.parameters, found, host))
             enqueue(buffer)
-            note_launch([(a.foreign, p.written) for p, a in pairs if a.foreign is not None], stream, launcher.backend)
+            foreign = [(a.foreign, p.written) for p, a in pairs if a.foreign is not None and capture is None]
+            note_launch(foreign, stream, launcher.backend)
             host.copy_back()
         finally:
             host.release()
@@ -401,7 +408,8 @@ class _Bound:
         backend = self.launcher.backend
         if not streams or not isinstance(backend, StreamBackend):
             return self.launch.stream
-        stream = self.launch.stream or streams[0]
+        current = backend.stream_state.current
+        stream = self.launch.stream or (streams[0] if current is None else current.handle)
         for other in sorted(set(streams) - {stream}):
             backend.order(other, stream)
         return stream

@@ -51,6 +51,11 @@ class PreparedLaunch:
         self._enqueue(self._buffer)
 
     @property
+    def packed(self) -> bytes:
+        """The kernel's parameters, as a launch passes them."""
+        return bytes(self._buffer)
+
+    @property
     def kernel(self) -> str:
         """The kernel's name."""
         return self.launcher.kernel

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from kdsl.backend import Backend, device_name
 from kdsl.runtime.awaiting import wait_for
 from kdsl.runtime.errors import LaunchConfigTypeError, LaunchConfigValueError
 from kdsl.runtime.event import Event
 from kdsl.runtime.stream_backend import StreamBackend
+
+if TYPE_CHECKING:
+    from kdsl.runtime.graph import Capturing
 
 NAMED = {1: "legacy_stream", 2: "per_thread_stream"}
 
@@ -95,6 +98,14 @@ class Stream:
         if not callable(function):
             raise TypeError(f"a callback is a function, got {function!r}")
         self._streams.call_host(self.handle, lambda: function(*arguments))
+
+    def capture(self) -> Capturing:
+        """``with stream.capture() as graph:`` records what is put into the stream, in place of running it; inside, the
+        stream is the current one.
+        """
+        from kdsl.runtime.graph import Capturing, Graph  # start-up cost: few programs make graphs
+
+        return Capturing(self, Graph(self.backend))
 
     def __enter__(self) -> Self:
         self._streams.stream_state.enter(self)

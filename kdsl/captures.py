@@ -1,0 +1,163 @@
+"""What a device records while a stream is captured, and what graphs keep: shared by the GPU's driver and the emulator.
+
+Knows nothing of Python kernels or arrays: a kernel's node has the bytes of its parameters.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import field
+from typing import Any, Protocol
+
+from kdsl.backend import DeviceError, Launch
+from kdsl.records import dataclass
+
+
+class StreamCaptureError(DeviceError):
+    """Work that cannot be captured into a graph, or a capture that failed. Nothing of it was run."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordedNode:
+    """One node of a graph. ``handle`` and ``depends``, the handles of the nodes before it, are the device's own."""
+
+    handle: Any
+    kind: str
+    """``kernel``, ``copy``, ``fill``, ``host``, ``empty``, or what else the driver calls it."""
+    depends: tuple[Any, ...] = ()
+    function: Any = None
+    """What `Launcher.function` is, for a kernel that kdsl launched; on the emulator also what another node calls."""
+    launch: Launch | None = None
+    parameters: bytes = b""
+
+
+@dataclass(slots=True, eq=False)
+class Capture:
+    """A stream that is being captured. ``blocking``: it is ordered with the default stream. ``kept`` is what the graph
+    must keep alive.
+    """
+
+    stream: int
+    blocking: bool
+    thread: int
+    kept: list[Any] = field(default_factory=list)
+
+
+class Captures:
+    """The captures of one device. ``changed`` is called when the first one begins and when the last one has ended."""
+
+    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
+        self._active: list[Capture] = []
+        self._changed = changed
+
+    def __bool__(self) -> bool:
+        return bool(self._active)
+
+    def begin(self, stream: int, blocking: bool) -> Capture:
+        capture = Capture(stream, blocking, threading.get_ident())
+        self._active.append(capture)
+        if len(self._active) == 1:
+            self._changed()
+        return capture
+
+    def end(self, capture: Capture) -> None:
+        self._active.remove(capture)
+        if not self._active:
+            self._changed()
+
+    def find(self, stream: int) -> Capture | None:
+        """The capture that began in a stream."""
+        return next((capture for capture in self._active if capture.stream == stream), None)
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether work on the default stream would disturb a capture."""
+        return any(c.blocking or c.thread == threading.get_ident() for c in self._active)
+
+    def check(self, doing: str, instead: str) -> None:
+        """StreamCaptureError for what uses the default stream, or waits, where a capture forbids it."""
+        if not self._active:
+            return
+        if any(capture.thread == threading.get_ident() for capture in self._active):
+            raise StreamCaptureError(f"{doing} inside of a capture: {instead}")
+        if any(capture.blocking for capture in self._active):
+            raise StreamCaptureError(
+                f"{doing} while another thread captures a stream that is ordered with the default stream; capture in "
+                "kdsl.Stream(blocking=False), which leaves other threads alone"
+            )
+
+
+class Pins:
+    """Memory that graphs use: it is given back when the last of them is gone, if it was freed before."""
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+        self._freed: dict[int, Callable[[], object]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, address: int) -> None:
+        """Keep an allocation, which begins at this address."""
+        with self._lock:
+            self._counts[address] = self._counts.get(address, 0) + 1
+
+    def hold(self, address: int, free: Callable[[], object]) -> bool:
+        """Whether an allocation that is freed now is kept: ``free`` is then called when it no longer is."""
+        if not self._counts:
+            return False
+        with self._lock:
+            if address not in self._counts:
+                return False
+            self._freed[address] = free
+            return True
+
+    def remove(self, address: int) -> None:
+        """Undo one `add`."""
+        with self._lock:
+            self._counts[address] -= 1
+            if self._counts[address]:
+                return
+            del self._counts[address]
+            free = self._freed.pop(address, None)
+        if free is not None:
+            free()
+
+
+class Pinning(Protocol):
+    """A device that keeps memory for graphs."""
+
+    def pin(self, address: int) -> int | None: ...
+    def unpin(self, allocation: int) -> None: ...
+
+
+class Pinned:
+    """Keeps allocations of a device as long as it lives."""
+
+    def __init__(self, device: Pinning, addresses: Iterable[int]) -> None:
+        self._device = device
+        self._allocations = [found for address in addresses if address and (found := device.pin(address)) is not None]
+
+    def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not is_exiting():
+            for allocation in self._allocations:
+                self._device.unpin(allocation)
+
+
+def words(parameters: bytes) -> Iterable[int]:
+    """Whatever may be an address in a kernel's parameters, structs among them: addresses lie at multiples of 8."""
+    count = len(parameters) // 8
+    return dict.fromkeys(struct.unpack_from(f"<{count}Q", parameters))
+
+
+NOT_OUTSIDE = "what a capture waits for must be in the capture"
+AGAIN = "launch a graph outside of a capture; what it launches can be captured anew"
+WAITING = "what is captured has not run: wait after the graph was launched"
+ALLOCATING = "make arrays before it; the graph keeps those that its launches use"
+COPYING = "it would run now, and not with the graph: do it before, or in a launch"
+DEFAULT_STREAM = "leave the stream out, which means the captured one, or name another stream that waits for it"
+NOT_JOINED = (
+    "the capture forked to another stream that was not joined, and nothing was captured: let the captured stream wait "
+    "for it, stream.wait(other), before the capture ends"
+)

@@ -1,0 +1,289 @@
+"""Graphs of the emulator: work of a captured stream is checked and recorded, and a graph runs it in that order."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import field
+from typing import Any
+from weakref import WeakValueDictionary
+
+from kdsl.backend import Launch
+from kdsl.captures import (
+    AGAIN,
+    COPYING,
+    DEFAULT_STREAM,
+    NOT_JOINED,
+    NOT_OUTSIDE,
+    WAITING,
+    Capture,
+    Captures,
+    Pinned,
+    Pins,
+    RecordedNode,
+    StreamCaptureError,
+    words,
+)
+from kdsl.emulator.streams import EmulatedStreams
+from kdsl.records import dataclass
+from kdsl.stream_state import ANY_STREAM
+
+LEGACY = (0, 1)
+
+
+@dataclass(slots=True, eq=False)
+class Graph:
+    """Nodes in the order in which they run."""
+
+    nodes: list[RecordedNode] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Recording:
+    """A graph that is being captured, and by stream the nodes that the next one there depends on."""
+
+    capture: Capture
+    graph: Graph
+    tails: dict[int, tuple[Any, ...]]
+
+
+@dataclass(slots=True, eq=False)
+class Executable:
+    """What its nodes run, by the handles of the graph's nodes."""
+
+    nodes: dict[Any, RecordedNode]
+
+
+class EmulatedGraphs(EmulatedStreams):
+    """Graphs, and streams that are captured into them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.captures = Captures()
+        self.launchers: WeakValueDictionary[int, Any] = WeakValueDictionary()
+        self.pins = Pins()
+        self._node_handles = itertools.count(1)
+        self._recordings: list[Recording] = []
+        # Where in a capture an event was recorded, if it was in one.
+        self._captured_events: dict[int, tuple[Recording, tuple[Any, ...]]] = {}
+
+    # What the device itself does.
+
+    def check_kernel(self, function: Any, launch: Launch) -> None:
+        """DeviceError for what cannot be launched."""
+        raise NotImplementedError
+
+    def run_kernel(self, function: Any, launch: Launch, parameters: bytes) -> None:
+        raise NotImplementedError
+
+    def base_of(self, address: int) -> int | None:
+        """Where the allocation that an address lies in begins."""
+        raise NotImplementedError
+
+    def check(self, doing: str, instead: str) -> None:
+        """Refuse what a GPU would refuse in a callback or in a capture."""
+        self.check_callback()
+        self.captures.check(doing, instead)
+
+    # Captures.
+
+    def begin_capture(self, stream: int, blocking: bool) -> Capture:
+        self._check_stream(stream)
+        if self._recording(stream) is not None:
+            raise StreamCaptureError("the stream is being captured already")
+        capture = self.captures.begin(stream, blocking)
+        self._recordings.append(Recording(capture, Graph(), {stream: ()}))
+        return capture
+
+    def end_capture(self, capture: Capture) -> Graph:
+        recording = next(found for found in self._recordings if found.capture is capture)
+        self._recordings.remove(recording)
+        self.captures.end(capture)
+        nodes = recording.graph.nodes
+        inner = {handle for node in nodes for handle in node.depends}
+        ends = {node.handle for node in nodes} - inner
+        if not ends <= set(recording.tails[capture.stream]):
+            raise StreamCaptureError(NOT_JOINED)
+        return recording.graph
+
+    def capture_of(self, stream: int) -> Capture | None:
+        recording = self._recording(stream or self._current())
+        return None if recording is None else recording.capture
+
+    def _current(self) -> int:
+        current = self.stream_state.current
+        return 0 if current is None else int(current.handle)
+
+    def _recording(self, stream: int) -> Recording | None:
+        return next((found for found in self._recordings if stream in found.tails), None)
+
+    def _record(self, recording: Recording, stream: int, node: RecordedNode) -> None:
+        recording.graph.nodes.append(node)
+        recording.tails[stream] = (node.handle,)
+
+    def record_launch(self, function: Any, launch: Launch, parameters: bytes) -> bool:
+        """Record a launch if its stream is being captured; False if it is to be run now."""
+        stream = launch.stream or self._current()
+        recording = self._recording(stream)
+        if recording is None:
+            if stream in LEGACY:
+                self.captures.check("a launch in the default stream", DEFAULT_STREAM)
+            return False
+        self.check_kernel(function, launch)
+        depends = recording.tails[stream]
+        node = RecordedNode(next(self._node_handles), "kernel", depends, function, launch, parameters)
+        recording.capture.kept.append(Pinned(self, words(parameters)))
+        self._record(recording, stream, node)
+        return True
+
+    def record_call(self, kind: str, call: Callable[[], object], addresses: Sequence[int]) -> bool:
+        """Record a copy or fill if the current stream is being captured; False if it is to be done now."""
+        stream = self._current()
+        recording = self._recording(stream)
+        if recording is None:
+            self.captures.check(f"a {kind} in the default stream", COPYING)
+            return False
+        recording.capture.kept.append(Pinned(self, addresses))
+        self._record(recording, stream, RecordedNode(next(self._node_handles), kind, recording.tails[stream], call))
+        return True
+
+    def call_host(self, stream: int, function: Callable[[], object]) -> None:
+        recording = self._recording(stream or self._current())
+        if recording is None:
+            super().call_host(stream, function)
+            return
+        self.check_callback()
+        node = RecordedNode(next(self._node_handles), "host", recording.tails[stream], function)
+        self._record(recording, stream, node)
+
+    # Events in captures.
+
+    def record_event(self, event: int, stream: int) -> None:
+        recording = self._recording(stream or self._current())
+        if recording is None:
+            super().record_event(event, stream)
+            self._captured_events.pop(event, None)
+        else:
+            self._captured_events[event] = (recording, recording.tails[stream or self._current()])
+
+    def wait_event(self, event: int, stream: int) -> None:
+        self._check_stream(stream)
+        captured = self._captured_events.get(event)
+        recording = self._recording(stream)
+        if captured is None:
+            if recording is not None:
+                raise StreamCaptureError(f"a captured stream waits for an event from outside: {NOT_OUTSIDE}")
+            return
+        self._join(stream, *captured)
+
+    def _join(self, stream: int, recording: Recording, tails: tuple[Any, ...]) -> None:
+        """Let a stream, which is then captured too, come after these nodes."""
+        if recording not in self._recordings:
+            raise StreamCaptureError("the event was recorded in a capture that has ended: record it again")
+        if stream in LEGACY:
+            self.captures.check("a wait in the default stream", DEFAULT_STREAM)
+        mine = self._recording(stream)
+        if mine is not None and mine is not recording:
+            raise StreamCaptureError(f"a stream of another capture: {NOT_OUTSIDE}")
+        recording.tails[stream] = tuple(dict.fromkeys((*recording.tails.get(stream, ()), *tails)))
+
+    def order(self, first: int, then: int) -> None:
+        super().order(first, then)
+        before, after = self._recording(first), self._recording(then)
+        if before is not None:
+            self._join(then, before, before.tails[first])
+        elif after is not None:
+            raise StreamCaptureError(f"a captured stream waits for one that is not: {NOT_OUTSIDE}")
+
+    def destroy_event(self, event: int) -> None:
+        self._captured_events.pop(event, None)
+        super().destroy_event(event)
+
+    def synchronize_event(self, event: int) -> None:
+        self._check_outside(event)
+        super().synchronize_event(event)
+
+    def event_done(self, event: int) -> bool:
+        self._check_outside(event)
+        return super().event_done(event)
+
+    def elapsed_ms(self, start: int, end: int) -> float:
+        self._check_outside(start)
+        self._check_outside(end)
+        return super().elapsed_ms(start, end)
+
+    def _check_outside(self, event: int) -> None:
+        if event in self._captured_events:
+            raise StreamCaptureError("the event was recorded in a capture: there is no work before it to wait for")
+
+    def synchronize_stream(self, stream: int) -> None:
+        self._check_not_captured(stream)
+        super().synchronize_stream(stream)
+
+    def stream_done(self, stream: int) -> bool:
+        self._check_not_captured(stream)
+        return super().stream_done(stream)
+
+    def _check_not_captured(self, stream: int) -> None:
+        if stream in LEGACY or self._recording(stream) is not None:
+            self.captures.check("waiting for a stream", WAITING)
+
+    # Graphs.
+
+    def create_graph(self) -> Graph:
+        return Graph()
+
+    def destroy_graph(self, graph: Graph) -> None:
+        graph.nodes.clear()
+
+    def graph_nodes(self, graph: Graph) -> Sequence[RecordedNode]:
+        return list(graph.nodes)
+
+    def add_kernel_node(
+        self, graph: Graph, function: Any, launch: Launch, parameters: bytes, depends: Sequence[Any]
+    ) -> None:
+        self.check_kernel(function, launch)
+        handle = next(self._node_handles)
+        graph.nodes.append(RecordedNode(handle, "kernel", tuple(depends), function, launch, parameters))
+
+    def instantiate(self, graph: Graph) -> Executable:
+        self.check_callback()
+        return Executable({node.handle: node for node in graph.nodes})
+
+    def destroy_executable(self, executable: Executable) -> None:
+        executable.nodes.clear()
+
+    def update_executable(self, executable: Executable, graph: Graph) -> None:
+        executable.nodes = dict(zip(executable.nodes, graph.nodes, strict=True))
+
+    def set_kernel_node(
+        self, executable: Executable, node: RecordedNode, function: Any, launch: Launch, parameters: bytes
+    ) -> None:
+        self.check_kernel(function, launch)
+        executable.nodes[node.handle] = RecordedNode(node.handle, "kernel", node.depends, function, launch, parameters)
+
+    def launch_executable(self, executable: Executable, stream: int, kernels: Sequence[tuple[str, Launch]]) -> None:
+        self._check_stream(stream)
+        stream = stream or self._current()
+        if self._recording(stream) is not None:
+            raise StreamCaptureError(f"a graph inside of a capture: {AGAIN}")
+        if stream in LEGACY:
+            self.captures.check("a launch in the default stream", DEFAULT_STREAM)
+        for node in list(executable.nodes.values()):
+            if node.kind == "host":
+                self.stream_state.call(ANY_STREAM, node.function)
+            elif node.launch is None:
+                node.function()
+            else:
+                self.run_kernel(node.function, node.launch, node.parameters)
+
+    # Memory that graphs use.
+
+    def pin(self, address: int) -> int | None:
+        base = self.base_of(address)
+        if base is not None:
+            self.pins.add(base)
+        return base
+
+    def unpin(self, allocation: int) -> None:
+        self.pins.remove(allocation)

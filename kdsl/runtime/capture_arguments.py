@@ -1,0 +1,35 @@
+"""The arguments of a launch that is captured into a graph: nothing is copied for it, and it keeps what it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kdsl.backend import Backend
+from kdsl.captures import Capture
+from kdsl.runtime.arguments import ArrayArgument, Parameter
+from kdsl.runtime.errors import ArgumentTypeError
+from kdsl.runtime.graph_backend import GraphBackend
+
+
+def capture_of(backend: Backend, stream: int) -> Capture | None:
+    """The capture that a launch in this stream is recorded by; 0 is the current stream."""
+    return backend.capture_of(stream) if isinstance(backend, GraphBackend) and backend.captures else None
+
+
+def on_the_host(parameter: Parameter) -> Exception:
+    """The error for a NumPy array in a graph."""
+    return parameter.error(
+        ArgumentTypeError,
+        "a NumPy array",
+        f"a graph copies nothing to or from it: make kdsl.to_device({parameter.name}) before the capture, pass that, "
+        "and read it with .to_host() after the graph was launched",
+    )
+
+
+def keep_for(capture: Capture, pairs: Sequence[tuple[Parameter, ArrayArgument]], found: Sequence[Any]) -> None:
+    """Let the graph keep what a launch uses; ArgumentError for what a captured launch does not take."""
+    for parameter, argument in pairs:
+        if argument.host is not None:
+            raise on_the_host(parameter)
+    capture.kept.extend(found)

@@ -1,0 +1,330 @@
+"""Graphs over any device that records them: launches that are captured once, and then made together.
+
+with stream.capture() as graph:
+    step[blocks, threads](a, b, n)
+run = graph.instantiate()
+run.launch()
+run.nodes[0].update(n=5)
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kdsl.backend import Backend, Dim3, Launch
+from kdsl.captures import Capture, Pinned, RecordedNode, StreamCaptureError, words
+from kdsl.runtime.errors import LaunchConfigValueError
+from kdsl.runtime.graph_backend import GraphBackend
+from kdsl.runtime.graph_kernels import named_values, repacked
+from kdsl.runtime.stream import Stream, stream_handle
+
+if TYPE_CHECKING:
+    from kdsl.runtime.launcher import Launcher
+    from kdsl.runtime.prepared import PreparedLaunch
+
+
+class GraphNode:
+    """One node of a graph: ``kind`` is ``kernel``, ``copy``, ``fill``, ``host`` (a callback) or the driver's word;
+    ``depends`` are the nodes that it waits for.
+    """
+
+    def __init__(self, recorded: RecordedNode, launcher: Launcher | None, depends: Sequence[GraphNode]) -> None:
+        self.recorded = recorded
+        self.launcher = launcher
+        self.kind = recorded.kind
+        self.depends = tuple(depends)
+
+    @property
+    def kernel(self) -> str | None:
+        """The kernel's name; None for other nodes, and for kernels that another library launched."""
+        if self.launcher is not None:
+            return self.launcher.kernel
+        return getattr(self.recorded.function, "name", None) if self.kind == "kernel" else None
+
+    @property
+    def grid(self) -> Dim3 | None:
+        return self.recorded.launch.grid if self.recorded.launch else None
+
+    @property
+    def block(self) -> Dim3 | None:
+        return self.recorded.launch.block if self.recorded.launch else None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What is packed for each parameter of the kernel: an address for an array, followed by its extents."""
+        return {} if self.launcher is None else named_values(self.launcher, self.recorded.parameters)
+
+    def __repr__(self) -> str:
+        what = f" {self.kernel}[{self.grid}, {self.block}]" if self.kernel else ""
+        return f"<{self.kind} node{what}>"
+
+
+class Graph:
+    """Work that is made together: what a capture recorded, or what `add_kernel` put together.
+
+    It keeps alive what its nodes use: the kernels, and the memory of arrays.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        if not isinstance(backend, GraphBackend):
+            raise LaunchConfigValueError(f"the {backend.name} records no graphs")
+        self.backend: Backend = backend
+        self._device: GraphBackend = backend
+        self._handle: Any = None
+        self._kept: list[Any] = []
+        self._nodes: tuple[GraphNode, ...] | None = None
+
+    def _take(self, handle: Any, kept: Iterable[Any]) -> None:
+        """Be the graph of a handle."""
+        self._handle = handle
+        self._kept.extend(kept)
+        # Read now: the launchers that they have are alive.
+        self._nodes = self._read()
+
+    def _read(self) -> tuple[GraphNode, ...]:
+        found: dict[Any, GraphNode] = {}
+        for recorded in self._device.graph_nodes(self._handle):
+            launcher = self._device.launchers.get(id(recorded.function))
+            found[recorded.handle] = GraphNode(recorded, launcher, [found[handle] for handle in recorded.depends])
+        return tuple(found.values())
+
+    @property
+    def nodes(self) -> tuple[GraphNode, ...]:
+        """All nodes, each after those that it depends on; of a capture, in the order in which they were captured."""
+        if self._nodes is None:
+            self._nodes = self._read() if self._handle is not None else ()
+        return self._nodes
+
+    def add_kernel(self, launch: PreparedLaunch, depends: Iterable[GraphNode] = ()) -> GraphNode:
+        """Add a launch, ``kernel.prepare(grid, block, ...)``, that waits for the nodes in ``depends`` alone."""
+        from kdsl.runtime.prepared import PreparedLaunch  # it needs this
+
+        if not isinstance(launch, PreparedLaunch):
+            raise TypeError(f"add_kernel takes kernel.prepare(grid, block, ...), got {launch!r}")
+        launcher = launch.launcher
+        if launcher.backend is not self.backend:
+            raise LaunchConfigValueError(f"the launch is prepared for {launcher.backend.name}, not for this device")
+        nodes = tuple(depends)
+        if any(node not in self.nodes for node in nodes):
+            raise ValueError("depends are nodes of this graph")
+        config = launcher.checked_config(launch.config)
+        if launch.config.empty:
+            raise LaunchConfigValueError("a launch of no blocks is no node of a graph: leave it out")
+        parameters = launch.packed
+        if self._handle is None:
+            self._handle = self._device.create_graph()
+        handles = [node.recorded.handle for node in nodes]
+        before = {node.recorded.handle for node in self.nodes}
+        self._device.add_kernel_node(self._handle, launcher.function, config, parameters, handles)
+        self._kept += [launch, Pinned(self._device, words(parameters))]
+        known = {node.recorded.handle: node for node in self.nodes}
+        fresh = next(n for n in self._device.graph_nodes(self._handle) if n.handle not in before)
+        added = GraphNode(fresh, launcher, [known[handle] for handle in fresh.depends])
+        self._nodes = (*self.nodes, added)
+        return added
+
+    def instantiate(self) -> GraphExecutable:
+        """The graph as something to launch. What is added to the graph later is not in it."""
+        if self._handle is None:
+            raise StreamCaptureError("the graph is empty, or its capture has not ended or failed")
+        return GraphExecutable(self)
+
+    def debug_dot(self, path: str | Path) -> None:
+        """Write the nodes and what they wait for as a DOT file, which Graphviz draws."""
+        Path(path).write_text(dot(self.nodes), encoding="utf-8")
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __repr__(self) -> str:
+        return f"<graph of {len(self)} nodes on {self.backend.name}>"
+
+    def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
+        if getattr(self, "_handle", None) is not None and not is_exiting():
+            self._device.destroy_graph(self._handle)
+
+
+def dot(nodes: Sequence[GraphNode]) -> str:
+    """The nodes as DOT, named by their places."""
+    lines = ["digraph {"]
+    for index, node in enumerate(nodes):
+        label = f"{index}: {node.kind}"
+        if node.kernel is not None:
+            values = ", ".join(f"{name}={value}" for name, value in node.arguments.items())
+            label = f"{index}: {node.kernel}[{node.grid}, {node.block}]({values})"
+        label = label.replace("\\", "\\\\").replace('"', '\\"')
+        lines.append(f'  n{index} [label="{label}"];')
+        lines += [f"  n{nodes.index(before)} -> n{index};" for before in node.depends]
+    return "\n".join([*lines, "}", ""])
+
+
+class _Instance:
+    """What an executable graph and its nodes share. It knows of neither, so that nothing waits for the collector."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._handle: Any = None
+        self.device = graph._device
+        self.graph = graph
+        self.current = list(graph.nodes)
+        self.kept: dict[int, Any] = {}
+        self.others: list[Any] = []
+        self.kernels = self._described()
+        self._handle = self.device.instantiate(graph._handle)
+
+    def _described(self) -> list[tuple[str, Launch]]:
+        """What a fault may be of, each once."""
+        launched = [(node.kernel, node.recorded.launch) for node in self.current]
+        return list(dict.fromkeys((name, launch) for name, launch in launched if name and launch))
+
+    def launch(self, stream: int) -> None:
+        self.device.launch_executable(self._handle, stream, self.kernels)
+
+    def change(self, index: int, launch: Launch, parameters: bytes, kept: Any) -> None:
+        """Let a kernel's node launch something else."""
+        node, old = self.graph.nodes[index], self.current[index].recorded
+        pinned = Pinned(self.device, words(parameters))
+        self.device.set_kernel_node(self._handle, node.recorded, old.function, launch, parameters)
+        recorded = RecordedNode(old.handle, old.kind, old.depends, old.function, launch, parameters)
+        self.current[index] = GraphNode(recorded, self.current[index].launcher, node.depends)
+        # What was kept for the arguments before goes only now: memory is freed after the work in flight.
+        self.kept[index] = (pinned, kept)
+        self.kernels = self._described()
+
+    def update(self, graph: Graph) -> None:
+        self.device.update_executable(self._handle, graph._handle)
+        self.current = list(graph.nodes)
+        self.others, self.kept = [graph], {}
+        self.kernels = self._described()
+
+    def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
+        if getattr(self, "_handle", None) is not None and not is_exiting():
+            self.device.destroy_executable(self._handle)
+
+
+class ExecutableNode:
+    """A node of an executable graph: what it launches can be changed between launches of the graph."""
+
+    def __init__(self, instance: _Instance, index: int) -> None:
+        self._instance = instance
+        self._index = index
+
+    @property
+    def node(self) -> GraphNode:
+        """What it launches now."""
+        return self._instance.current[self._index]
+
+    @property
+    def kind(self) -> str:
+        return self.node.kind
+
+    @property
+    def kernel(self) -> str | None:
+        return self.node.kernel
+
+    @property
+    def grid(self) -> Dim3 | None:
+        return self.node.grid
+
+    @property
+    def block(self) -> Dim3 | None:
+        return self.node.block
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return self.node.arguments
+
+    def update(self, configuration: Any = None, /, **arguments: Any) -> None:
+        """Change arguments, by name, and the configuration, ``(grid, block)`` or a LaunchConfig, for the launches of
+        the graph from now on. They are checked as those of a launch are; what is not named stays.
+        """
+        node = self.node
+        if node.launcher is None:
+            raise TypeError(f"a {self.kind} node of a graph has no arguments to change; only kernels of kdsl have")
+        self._instance.change(self._index, *repacked(node.launcher, node.recorded, configuration, arguments))
+
+    def __repr__(self) -> str:
+        return repr(self.node)
+
+
+class GraphExecutable:
+    """A graph that can be launched again and again, each time with one call. Made by ``graph.instantiate()``."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.backend = graph.backend
+        self._instance = _Instance(graph)
+        self.nodes = tuple(ExecutableNode(self._instance, index) for index in range(len(graph.nodes)))
+
+    def launch(self, stream: Any = None) -> None:
+        """Enqueue all of it in ``stream`` (the current stream if None), as one piece of work."""
+        self._instance.launch(stream_handle(stream, self.backend))
+
+    def replay(self, stream: Any = None) -> None:
+        """The same as `launch`."""
+        self.launch(stream)
+
+    def update(self, graph: Graph) -> None:
+        """Take over all kernels, arguments and configurations from a graph that has the same nodes with the same
+        dependencies, such as a second capture of the same code. StreamCaptureError says what differs.
+        """
+        if not isinstance(graph, Graph):
+            raise TypeError(f"update takes a Graph, got {graph!r}")
+        if graph.backend is not self.backend:
+            raise LaunchConfigValueError("the other graph belongs to another device")
+        difference = _difference(self.graph.nodes, graph.nodes)
+        if difference:
+            raise StreamCaptureError(f"{difference}; instantiate the other graph")
+        self._instance.update(graph)
+
+    def __repr__(self) -> str:
+        return f"<executable graph of {len(self.nodes)} nodes on {self.backend.name}>"
+
+
+def _difference(mine: Sequence[GraphNode], others: Sequence[GraphNode]) -> str | None:
+    """What tells the shapes of two graphs apart."""
+    if len(mine) != len(others):
+        return f"the other graph has {len(others)} nodes, this one {len(mine)}"
+    for index, (node, other) in enumerate(zip(mine, others, strict=True)):
+        if node.kind != other.kind:
+            return f"node {index} is a {other.kind} node in the other graph, and a {node.kind} node in this one"
+        if [mine.index(n) for n in node.depends] != [others.index(n) for n in other.depends]:
+            return f"node {index} waits for other nodes in the other graph"
+    return None
+
+
+class Capturing:
+    """``with stream.capture() as graph:`` records what is put into the stream, in place of running it."""
+
+    def __init__(self, stream: Stream, graph: Graph) -> None:
+        self._stream = stream
+        self._graph = graph
+        self._device = graph._device
+        self._capture: Capture | None = None
+
+    def __enter__(self) -> Graph:
+        if self._capture is not None:
+            raise RuntimeError("a capture is entered once; call stream.capture() again")
+        if self._stream.handle in (0, 1):
+            raise StreamCaptureError(
+                "the default stream cannot be captured; make a stream: with kdsl.Stream().capture() as graph: ..."
+            )
+        self._capture = self._device.begin_capture(self._stream.handle, self._stream.blocking)
+        self._stream.__enter__()
+        return self._graph
+
+    def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> None:
+        assert self._capture is not None
+        self._stream.__exit__()
+        try:
+            handle = self._device.end_capture(self._capture)
+        except StreamCaptureError:
+            if error is None:
+                raise
+            return  # what went wrong inside is raised
+        if error is not None:
+            self._device.destroy_graph(handle)
+            return
+        self._graph._take(handle, self._capture.kept)
