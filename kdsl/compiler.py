@@ -32,6 +32,7 @@ from kdsl.records import dataclass
 from kdsl.resources import SharedBytes, attributes_of, occupancy_of, suggested_block
 from kdsl.runtime.calls import Call, call_of, guards_of
 from kdsl.runtime.derived import DerivedLaunches
+from kdsl.runtime.dynamo import leave_alone, untraced
 from kdsl.runtime.errors import ArgumentError, ExtentError, LaunchConfigError
 from kdsl.runtime.known import KnownLaunch, KnownLaunches
 from kdsl.runtime.launch import MISSING, Condition, Configurations, LaunchConfig, Launcher, all_hold, not_configured
@@ -75,6 +76,7 @@ class ConfiguredKernel(Generic[P]):
     __slots__ = ("_known", "_run", "_runs", "config", "kernel")
 
     def __init__(self, kernel: Kernel[P], config: LaunchConfig) -> None:
+        leave_alone()
         self.kernel = kernel
         self.config = config
         self._run: Callable[..., None] = self._specialize_and_run
@@ -82,6 +84,7 @@ class ConfiguredKernel(Generic[P]):
         self._known: KnownLaunches | None = None
 
     # Why Any and not P? A launch takes arrays and numbers where the function says Ptr and i32.
+    @untraced
     def __call__(self, *arguments: Any, **keywords: Any) -> None:
         try:
             self._run(*arguments, **keywords)
@@ -217,6 +220,7 @@ class Kernel(Generic[P]):
         """What annotations, defaults and a signature by name leave open: `compile` needs it in the signature."""
         return open_names(self.parameters, self.defaults, signature or {})
 
+    @untraced
     def __getitem__(self, configuration: Any) -> Callable[..., None]:
         """The kernel with a launch configuration: ``[grid, block]``, ``[grid, block, stream, shared_bytes]`` or
         ``[LaunchConfig(...)]``.
@@ -250,6 +254,7 @@ class Kernel(Generic[P]):
         """``k.launch(a, b, n)`` without brackets, for a kernel whose contract says grid and block."""
         return self._launches(None).function
 
+    @untraced
     def launch_on(self, stream: Any, /, *arguments: Any, **keywords: Any) -> None:
         """As `launch`, in a stream."""
         self._launches(stream).function(*arguments, **keywords)
@@ -276,10 +281,12 @@ class Kernel(Generic[P]):
             self._derived[stream] = made
         return made
 
+    @untraced
     def prepare(self, *arguments: Any, **keywords: Any) -> PreparedLaunch:
         """A launch to be made many times, of grid and block (or a LaunchConfig) and the kernel's arguments:
         ``p = k.prepare(grid, block, a, b, n=5)``, then ``p()``. NumPy arrays are refused: nothing is copied.
         """
+        leave_alone()
         try:
             config, rest = split_configuration(f"{self.name}.prepare", arguments)
             given = by_name(self.name, self.parameters, rest, with_defaults(len(rest), keywords, self.defaults))

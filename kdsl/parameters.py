@@ -14,6 +14,7 @@ from kdsl.lang.types import I64, ArrayType, TupleType, Type, as_type, boolean
 from kdsl.runtime.callables import function_type
 from kdsl.runtime.calls import check_tuple
 from kdsl.runtime.constants import constant_type
+from kdsl.runtime.dynamo import untraced
 from kdsl.runtime.errors import ArgumentTypeError
 from kdsl.runtime.generics import launched_variables, signed_variables
 from kdsl.runtime.inference import infer_type
@@ -44,7 +45,7 @@ def filling(run: Callable[..., None], defaults: Mapping[str, tuple[int, Any]]) -
                 keywords.setdefault(name, value)
         run(*arguments, **keywords)
 
-    return filled
+    return untraced(filled)
 
 
 def with_defaults(count: int, keywords: Mapping[str, Any], defaults: Mapping[str, tuple[int, Any]]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from kdsl.contracts.expressions import Argument, Node, Number, OfArray, Value, s
 from kdsl.lang.types import ArrayType, Kind, PointerType, ScalarType, Type, VectorType
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.contracts import FAST_FUNCTIONS
+from kdsl.runtime.dynamo import generated, leave_alone, untraced
 from kdsl.runtime.errors import LaunchConfigTypeError, LaunchContractError
 from kdsl.runtime.interface import NotOnDeviceError, foreign_array
 from kdsl.runtime.launcher import FAILURES, MISSING
@@ -78,10 +79,11 @@ class DerivedLaunches:
             scope[p + name] = value
         for name in self.names:
             scope[f"{p}default_{name}"] = self.defaults.get(name, MISSING)
-        exec(compile(self.source(p), f"<launch of {self.kernel}>", "exec"), scope)
+        exec(compile(self.source(p), generated(f"launch of {self.kernel}"), "exec"), scope)
         made: Run = scope["launch"]
         made.__name__, made.__qualname__ = "launch", f"{self.kernel}.launch"
-        return made
+        leave_alone()
+        return untraced(made)
 
     def source(self, p: str) -> str:
         """Its source text; ``p`` begins all names but the parameters'."""

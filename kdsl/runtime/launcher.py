@@ -26,6 +26,7 @@ from kdsl.runtime.calls import Call, Guards
 from kdsl.runtime.capture_arguments import capture_of, keep_for
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.contracts import FAST_FUNCTIONS, LaunchChecks, configured_value
+from kdsl.runtime.dynamo import generated, leave_alone, untraced
 from kdsl.runtime.errors import ArgumentTypeError, ExtentError, LaunchConfigValueError
 from kdsl.runtime.foreign_memory import note_launch
 from kdsl.runtime.formats import struct_format
@@ -182,7 +183,7 @@ class Launcher:
         for index, condition in enumerate(self.conditions):
             scope[f"namespace{index}"], scope[f"value{index}"] = condition.namespace, condition.value
         scope = {self.prefix + name: value for name, value in scope.items()} | dict(guarded)
-        exec(compile(source, f"<launcher of {self.kernel}>", "exec"), scope)
+        exec(compile(source, generated(f"launcher of {self.kernel}"), "exec"), scope)
         make: Callable[..., Callable[..., None]] = scope["make"]
         return make
 
@@ -214,6 +215,7 @@ class Launcher:
         run = make(bound.enqueue, bound.checked, self._idle.pop, self._idle.append, self._pack, *configured)
         # What Python itself says of a keyword that there is not.
         run.__name__ = run.__qualname__ = self.kernel
+        untraced(run)
         if len(self._bound) >= MOST_BOUND:
             self._bound.clear()
         with contextlib.suppress(TypeError):
@@ -369,8 +371,10 @@ class _Bound:
         self.other_device = other_device
         self.enqueue: Enqueue = nothing if empty else launcher.enqueue(launch)
 
+    @untraced
     def checked(self, given: tuple[Any, ...]) -> None:
         """Check all arguments; only then copy in, launch and copy back."""
+        leave_alone()
         launcher = self.launcher
         if self.other_device is not None and self.other_device(launcher.backend, given):
             return

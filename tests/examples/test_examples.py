@@ -41,10 +41,17 @@ SMALL: dict[str, list[str]] = {
     "23_cluster_ring": ["--n", "1201"],
     "24_layer_norm": ["--rows", "37", "--vectors", "41"],
     "25_fft": ["--rows", "3"],
+    "28_torch_op": ["--elements", "1001"],
 }
 
 
+NEEDS = {"28_torch_op": "torch"}
+"""What an example needs beside kdsl."""
+
+
 def load(name: str) -> ModuleType:
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name], reason=f"{NEEDS[name]} is not installed")
     return load_file(FOLDER / f"{name}.py")
 
 

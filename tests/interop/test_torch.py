@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -13,6 +14,7 @@ import pytest
 
 import kdsl
 from kdsl import Array, Ptr, bf16, f32, grid, i32, kernel
+from kdsl.files import load_file
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -332,3 +334,94 @@ def test_capture_into_a_graph_of_pytorch() -> None:
         graph.replay()
     torch.cuda.synchronize()
     assert y.sum().item() == 3 * 1024
+
+
+# Operators, torch.compile and autograd.
+
+
+def swish_module() -> Any:
+    return load_file(Path(__file__).resolve().parents[2] / "examples" / "28_torch_op.py")
+
+
+@pytest.fixture(scope="module")
+def swish() -> Any:
+    """The example's operator, which is also what docs/interop.md shows."""
+    return swish_module().operator()
+
+
+def test_an_operator_passes_the_checks_of_pytorch(device: str, swish: Any) -> None:
+    """Schema, fake tensors, autograd registration, and AOT dispatch with static and dynamic shapes."""
+    x = torch.randn(5, 7, dtype=torch.float64, device=TORCH[device], requires_grad=True)
+    torch.library.opcheck(swish, (x, 1.5))
+    torch.library.opcheck(swish, (x.detach().T, 0.5))
+
+
+def test_gradients_against_differences(device: str, swish: Any) -> None:
+    x = torch.randn(6, dtype=torch.float64, device=TORCH[device], requires_grad=True)
+    assert torch.autograd.gradcheck(lambda v: swish(v, 1.5), (x,))
+
+
+@pytest.mark.parametrize("compiler", ["eager", "aot_eager"])
+def test_an_operator_stays_in_the_graph(device: str, swish: Any, compiler: str) -> None:
+    def layer(x: Any, w: Any) -> Any:
+        return (swish(x @ w, 1.5) * 2).sum()
+
+    x = torch.randn(4, 3, dtype=torch.float64, device=TORCH[device])
+    w = torch.randn(3, 5, dtype=torch.float64, device=TORCH[device], requires_grad=True)
+    layer(x, w).backward()
+    expected = w.grad.clone()
+    w.grad = None
+    torch.compile(layer, fullgraph=True, backend=compiler)(x, w).backward()
+    assert torch.allclose(w.grad, expected, rtol=1e-12, atol=1e-14)
+    z = x @ w.detach()
+    s = torch.sigmoid(1.5 * z)
+    assert torch.allclose(expected, x.T @ (2 * (s + 1.5 * z * s * (1 - s))), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("compiler", ["eager", "aot_eager"])
+def test_a_launch_in_a_compiled_function_breaks_its_graph_and_runs(device: str, compiler: str) -> None:
+    torch.compiler.reset()
+
+    def step(x: Any, y: Any) -> Any:
+        z = x * 2
+        axpy[1, 32](2.0, z, y, 8)
+        return y + 1
+
+    compiled = torch.compile(step, backend=compiler)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            y = torch.ones(8, device=TORCH[device])
+            assert compiled(torch.ones(8, device=TORCH[device]), y).tolist() == [6] * 8
+            assert y.tolist() == [5] * 8
+
+
+def test_a_whole_graph_says_what_to_do() -> None:
+    torch.compiler.reset()
+
+    def step(x: Any, y: Any) -> Any:
+        axpy[1, 32](2.0, x, y, 8)
+        return y + 1
+
+    with pytest.raises(Exception, match="wrap it in a torch.library.custom_op") as caught:
+        torch.compile(step, backend="eager", fullgraph=True)(torch.ones(8), torch.ones(8))
+    assert type(caught.value).__name__ == "Unsupported"
+
+
+def test_a_function_of_autograd(device: str) -> None:
+    class Double(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            out = torch.zeros_like(x)
+            axpy[1, 32](2.0, x, out, x.numel())
+            return out
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            out = torch.zeros_like(gradient)
+            axpy[1, 32](2.0, gradient.contiguous(), out, gradient.numel())
+            return out
+
+    x = torch.ones(8, device=TORCH[device], requires_grad=True)
+    (Double.apply(x) * 3).sum().backward()
+    assert x.grad.tolist() == [6] * 8
