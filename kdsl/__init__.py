@@ -71,9 +71,17 @@ if TYPE_CHECKING:
         from_dlpack,
         full,
         legacy_stream,
+        managed_empty,
+        mapped_empty,
+        mem_advise,
+        mem_prefetch,
+        memory_info,
         per_thread_stream,
+        pinned_empty,
+        set_release_threshold,
         synchronize,
         to_device,
+        trim_memory,
         zeros,
         zeros_like,
     )
@@ -223,8 +231,8 @@ if TYPE_CHECKING:
     from kdsl.runtime.config import LaunchConfig
     from kdsl.runtime.device import Device
     from kdsl.runtime.errors import ArgumentError, LaunchConfigError, LaunchContractError
-    from kdsl.runtime.hooks import LaunchRecord, launch_hooks
     from kdsl.runtime.memory import DeviceArray
+    from kdsl.runtime.memory_pool import MemoryInfo
     from kdsl.runtime.prepared import PreparedLaunch
     from kdsl.source import CompileError
     from kdsl.target import Target
@@ -284,13 +292,14 @@ _MODULES = {
     "kdsl.variables": "constant device",
     "kdsl.graphs": "Graph",
     "kdsl.host": (
-        "Event Stream current_stream empty empty_like from_dlpack full legacy_stream per_thread_stream synchronize "
-        "to_device zeros zeros_like"
+        "Event Stream current_stream empty empty_like from_dlpack full legacy_stream managed_empty mapped_empty "
+        "mem_advise mem_prefetch memory_info per_thread_stream pinned_empty set_release_threshold synchronize "
+        "to_device trim_memory zeros zeros_like"
     ),
     "kdsl.runtime.config": "LaunchConfig",
     "kdsl.runtime.device": "Device",
     "kdsl.runtime.memory": "DeviceArray",
-    "kdsl.runtime.hooks": "LaunchRecord launch_hooks",
+    "kdsl.runtime.memory_pool": "MemoryInfo",
     "kdsl.runtime.prepared": "PreparedLaunch",
     "kdsl.runtime.errors": "ArgumentError LaunchConfigError LaunchContractError",
 }
@@ -335,11 +344,11 @@ __all__ = [
     "LaunchConfig",
     "LaunchConfigError",
     "LaunchContractError",
-    "LaunchRecord",
     "LaunchTimeout",
     "LoadedKernel",
     "LoadedModule",
     "MemoryFault",
+    "MemoryInfo",
     "PreparedLaunch",
     "Ptr",
     "Stream",
@@ -452,22 +461,27 @@ __all__ = [
     "lanemask_gt",
     "lanemask_le",
     "lanemask_lt",
-    "launch_hooks",
     "legacy_stream",
     "load",
     "load_module",
     "local",
     "lop3",
     "mad_wide64",
+    "managed_empty",
     "map_shared_rank",
+    "mapped_empty",
     "match_all_sync",
     "match_any_sync",
+    "mem_advise",
+    "mem_prefetch",
+    "memory_info",
     "mul24",
     "mul_hi",
     "mul_wide",
     "mul_wide64",
     "nanosleep",
     "per_thread_stream",
+    "pinned_empty",
     "popc",
     "prefetch",
     "reduce_add_sync",
@@ -480,6 +494,7 @@ __all__ = [
     "rsqrt",
     "sad",
     "set_device",
+    "set_release_threshold",
     "shared",
     "shared_rank_of",
     "shfl_down_sync",
@@ -501,6 +516,7 @@ __all__ = [
     "thread_idx",
     "to_device",
     "trap",
+    "trim_memory",
     "type_of",
     "u8",
     "u8x3",

@@ -222,3 +222,8 @@ class Backend(Protocol):
 def device_name(backend: Backend) -> str:
     """``cuda:1``: what a user calls the device."""
     return f"{backend.name}:{backend.ordinal}"
+
+
+def gibibytes(size: int) -> str:
+    """A size as a person reads it."""
+    return f"{size} bytes ({size / 2**30:.2f} GiB)" if size >= 2**20 else f"{size} bytes"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from kdsl.backend import Backend
 from kdsl.current import backend_of, current_backend
 from kdsl.lang.types import F32
-from kdsl.runtime import event, memory, shared_arrays, stream
+from kdsl.runtime import event, host_memory, memory, memory_pool, shared_arrays, stream
 from kdsl.runtime.device import Device
 from kdsl.runtime.memory import DeviceArray
+from kdsl.runtime.memory_pool import MemoryInfo
 from kdsl.runtime.stream_backend import StreamBackend
 
 
@@ -81,6 +82,65 @@ def from_dlpack(array: Any, *, device: str | int | Device | None = None, copy: b
     an array that does not, or cannot be shared, such as a read-only one.
     """
     return shared_arrays.from_dlpack(array, _chosen(device), copy)
+
+
+def pinned_empty(
+    shape: int | tuple[int, ...], dtype: Any = F32, *, device: str | int | Device | None = None
+) -> np.ndarray[Any, Any]:
+    """An uninitialised NumPy array in pinned host memory, which every GPU copies from and to by itself: with
+    ``d.copy_from(a, stream=s)`` and ``d.to_host(a, stream=s)`` the host goes on meanwhile. A kernel takes it as it
+    takes any NumPy array.
+    """
+    return host_memory.empty(shape, dtype, kind="pinned", backend=_chosen(device))
+
+
+def mapped_empty(
+    shape: int | tuple[int, ...], dtype: Any = F32, *, device: str | int | Device | None = None
+) -> np.ndarray[Any, Any]:
+    """An uninitialised NumPy array in host memory that kernels on the device use in place, over the bus: a launch
+    copies nothing of it and does not wait. Synchronise before the host reads what a kernel wrote.
+    """
+    return host_memory.empty(shape, dtype, kind="mapped", backend=_chosen(device))
+
+
+def managed_empty(
+    shape: int | tuple[int, ...], dtype: Any = F32, *, device: str | int | Device | None = None
+) -> np.ndarray[Any, Any]:
+    """An uninitialised NumPy array in managed memory, whose pages move between host and device as they are used: as
+    `mapped_empty`, but fast where one side uses it again and again. `mem_prefetch` moves it in advance.
+    """
+    return host_memory.empty(shape, dtype, kind="managed", backend=_chosen(device))
+
+
+def mem_prefetch(array: np.ndarray[Any, Any], to: Literal["device", "host"] = "device", stream: Any = None) -> None:
+    """Move a `managed_empty` array (or a contiguous part of one) to its device or to the host, in a stream."""
+    host_memory.prefetch(array, to, stream)
+
+
+def mem_advise(array: np.ndarray[Any, Any], advice: str) -> None:
+    """Say how a `managed_empty` array (or a contiguous part of one) will be used: ``read_mostly``, ``prefer_device``,
+    ``prefer_host``, ``accessed_by_device`` or ``accessed_by_host``, each taken back by ``unset_`` before it.
+    """
+    host_memory.advise(array, advice)
+
+
+def memory_info(device: str | int | Device | None = None) -> MemoryInfo:
+    """How much memory ``device`` (the current one, if it is None) has, and how much of it arrays here use."""
+    return memory_pool.memory_info(_chosen(device))
+
+
+def trim_memory(keep: int = 0, *, device: str | int | Device | None = None) -> None:
+    """Give memory that no array uses any more back to the system, but for ``keep`` bytes, after the work enqueued
+    before. For other processes and libraries: arrays of kdsl use it again anyway.
+    """
+    memory_pool.trim_memory(keep, _chosen(device))
+
+
+def set_release_threshold(size: int, *, device: str | int | Device | None = None) -> None:
+    """Bytes of freed memory that the device keeps for later arrays when it is synchronised: at first a sixteenth of
+    its memory.
+    """
+    memory_pool.set_release_threshold(size, _chosen(device))
 
 
 def synchronize() -> None:

@@ -13,8 +13,8 @@ import numpy as np
 from kdsl.backend import DeviceError, Launch
 from kdsl.captures import ALLOCATING, COPYING, WAITING
 from kdsl.emulator.code import Code
-from kdsl.emulator.graphs import EmulatedGraphs
 from kdsl.emulator.grid import GridLaunch
+from kdsl.emulator.host_memory import EmulatedHostMemory
 from kdsl.emulator.limits import check_launch, check_regions, check_shared, limits_of
 from kdsl.emulator.memory import WINDOW_BITS, Allocation, GlobalMemory
 from kdsl.emulator.program import Program, load
@@ -38,12 +38,12 @@ class EmulatedFunction:
         return self.code.name
 
 
-class Emulator(EmulatedGraphs):
+class Emulator(EmulatedHostMemory):
     """Runs PTX text on the host. Launches finish before they return, and raise what went wrong in them.
 
     ``target`` is the architecture that kernels are compiled for; ``stdout`` is where kernels print (None: wherever
     ``sys.stdout`` is when they do). ``ordinal`` tells the emulators of a process apart, whose memories have different
-    addresses.
+    addresses. ``memory_limit``: bytes of its memory, by default as many as this machine has.
     """
 
     name = "emulator"
@@ -53,14 +53,19 @@ class Emulator(EmulatedGraphs):
     """None: a fault ends its own launch only."""
 
     def __init__(
-        self, target: str = "sm_90", step_limit: int = STEP_LIMIT, stdout: TextIO | None = None, ordinal: int = 0
+        self,
+        target: str = "sm_90",
+        step_limit: int = STEP_LIMIT,
+        stdout: TextIO | None = None,
+        ordinal: int = 0,
+        memory_limit: int | None = None,
     ) -> None:
         super().__init__()
         self.ordinal = ordinal
         self.target = target
         self.step_limit = step_limit
         self.stdout = stdout
-        self.memory = GlobalMemory(ordinal)
+        self.memory = GlobalMemory(ordinal, memory_limit)
         self.launches = 0
         # One launch or copy at a time: as on a GPU, each sees the whole of what another thread's did, and an atomic is
         # one though it takes several calls of NumPy.

@@ -139,11 +139,20 @@ class EmulatedGraphs(EmulatedStreams):
     def record_call(self, kind: str, call: Callable[[], object], addresses: Sequence[int]) -> bool:
         """Record a copy or fill if the current stream is being captured; False if it is to be done now."""
         stream = self._current()
+        if self._recording(stream) is None:
+            self.captures.check(f"a {kind} in the default stream", COPYING)
+        return self.record_in(stream, kind, call, addresses)
+
+    def record_in(
+        self, stream: int, kind: str, call: Callable[[], object], addresses: Sequence[int], owner: Any = None
+    ) -> bool:
+        """Record a copy or fill if a stream is being captured; False if it is to be done now. ``owner`` is kept."""
         recording = self._recording(stream)
         if recording is None:
-            self.captures.check(f"a {kind} in the default stream", COPYING)
+            if stream in LEGACY:
+                self.captures.check(f"a {kind} in the default stream", COPYING)
             return False
-        recording.capture.kept.append(Pinned(self, addresses))
+        recording.capture.kept += [Pinned(self, addresses), owner]
         self._record(recording, stream, RecordedNode(next(self._node_handles), kind, recording.tails[stream], call))
         return True
 

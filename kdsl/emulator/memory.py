@@ -6,13 +6,14 @@ The high bits of an address are its allocation, so that bounds are one compare a
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kdsl.backend import DeviceError, IllegalAddressError, MemoryFault, MisalignedAddressError
+from kdsl.backend import DeviceError, IllegalAddressError, MemoryFault, MisalignedAddressError, gibibytes
 from kdsl.locks import Lock
 
 Array = npt.NDArray[Any]
@@ -37,6 +38,10 @@ CONSTANT_BITS = 20
 MOST_CONSTANTS = 1 << (32 - CONSTANT_BITS)
 MOST_FREED = 4096
 """How many allocations are remembered after they are freed, so that a use of one is called by its name."""
+
+
+WITHOUT_SYSCONF = 1 << 36
+"""Bytes that an emulator has where the system does not tell how much memory there is."""
 
 
 class LaneFault(Exception):
@@ -109,7 +114,9 @@ class Reaching(dict[int, Allocation]):
 class GlobalMemory:
     """All allocations of a device, by window. Any thread may allocate and free, and a finalizer inside of either."""
 
-    def __init__(self, ordinal: int = 0) -> None:
+    def __init__(self, ordinal: int = 0, limit: int | None = None) -> None:
+        self.limit = host_bytes() if limit is None else limit
+        self.used = 0
         self.allocations: dict[int, Allocation] = {}
         self.freed: dict[int, int] = {}
         """Sizes of the newest freed allocations, by window, the oldest first."""
@@ -125,9 +132,12 @@ class GlobalMemory:
         if size < 0:
             raise ValueError(f"an allocation cannot have {size} bytes")
         with self._lock:
+            if size > self.limit - self.used:
+                raise out_of_memory(size, self.used, self.limit)
             window = self._window()
             allocation = Allocation((window << WINDOW_BITS) + WINDOW_START, size, name, writable)
             self.allocations[window] = allocation
+            self.used += size
         return allocation
 
     def _window(self) -> int:
@@ -146,6 +156,7 @@ class GlobalMemory:
             address = (window << WINDOW_BITS) + WINDOW_START + memory.__array_interface__["data"][0] % 256
             allocation = Allocation(address, memory.size, name, memory.flags.writeable, memory)
             self.allocations[window] = allocation
+            self.used += memory.size
         return allocation
 
     def allocate_constant(self, size: int, name: str) -> Allocation:
@@ -159,6 +170,7 @@ class GlobalMemory:
             whole = (window << WINDOW_BITS) + WINDOW_START
             allocation = Allocation(whole + (which << CONSTANT_BITS), size, name, writable=False)
             self.allocations[window] = allocation
+            self.used += size
             self.constant_bases[which] = whole
         return allocation
 
@@ -175,6 +187,7 @@ class GlobalMemory:
             if allocation is None or allocation.address != address:
                 raise DeviceError(f"free of {address:#x}, which is not the start of a live allocation")
             del self.allocations[window]
+            self.used -= allocation.size
             self.constant_bases[self.constant_bases == (window << WINDOW_BITS) + WINDOW_START] = 0
             self.freed[window] = allocation.size
             if len(self.freed) > MOST_FREED:
@@ -263,6 +276,19 @@ class GlobalMemory:
         if write and not allocation.writable:
             return MemoryFault, f"{access}: {allocation.name} is read-only"
         return MisalignedAddressError, f"misaligned {access}: not a multiple of {size}{promised(size)}"
+
+
+def host_bytes() -> int:
+    """The memory of this machine, which is all that an emulated device can have."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not on Windows
+        return WITHOUT_SYSCONF
+
+
+def out_of_memory(size: int, used: int, limit: int) -> MemoryError:
+    asked, left, all_ = (gibibytes(value) for value in (size, max(limit - used, 0), limit))
+    return MemoryError(f"{asked} asked for on the emulator, {left} free of {all_}")
 
 
 def promised(size: int) -> str:

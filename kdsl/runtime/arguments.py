@@ -19,6 +19,7 @@ from kdsl.lang.types import I32, ML_DTYPES, U64, ArrayType, PointerType, ScalarT
 from kdsl.records import dataclass
 from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, ExtentError
 from kdsl.runtime.foreign_memory import device_of
+from kdsl.runtime.host_memory import in_place
 from kdsl.runtime.host_values import is_masked
 from kdsl.runtime.interface import NO_ORDER, ForeignArray, NotOnDeviceError, foreign_array
 from kdsl.runtime.layout import contiguous_strides, is_contiguous
@@ -120,7 +121,7 @@ def array_argument(parameter: Parameter, value: Any, backend: Backend, stream: i
     if isinstance(value, DeviceArray):
         found = _device_array(parameter, value, backend)
     elif isinstance(value, np.ndarray):
-        found = _host_array(parameter, value)
+        found = _host_array(parameter, value, backend)
     else:
         found = _foreign(parameter, value, backend, stream)
     vector = parameter.vector
@@ -170,7 +171,7 @@ def _device_array(parameter: Parameter, array: DeviceArray, backend: Backend) ->
     return ArrayArgument(array.address, array.shape, array.element_strides, copy=f"{parameter.name}.copy()")
 
 
-def _host_array(parameter: Parameter, array: np.ndarray[Any, Any]) -> ArrayArgument:
+def _host_array(parameter: Parameter, array: np.ndarray[Any, Any], backend: Backend) -> ArrayArgument:
     dtype, flags = array.dtype, array.flags
     if (
         dtype != parameter.element.numpy
@@ -183,12 +184,16 @@ def _host_array(parameter: Parameter, array: np.ndarray[Any, Any]) -> ArrayArgum
         raise _host_problem(parameter, array)
     # Why not array.ctypes? It makes an object each time; the interface is half the price.
     address: int = array.__array_interface__["data"][0]
+    host: np.ndarray[Any, Any] | None = array
+    memory = in_place(array, backend) if array.base is not None else None
+    if memory is not None:
+        address, host = memory.device + address - memory.host, None
     if flags.c_contiguous:
-        return ArrayArgument(address, array.shape, host=array)
+        return ArrayArgument(address, array.shape, host=host)
     size, copy = dtype.itemsize, f"np.ascontiguousarray({parameter.name})"
     if any(stride % size for stride in array.strides):
         raise _not_contiguous(parameter, array.shape, copy)
-    return ArrayArgument(address, array.shape, tuple(stride // size for stride in array.strides), array, copy=copy)
+    return ArrayArgument(address, array.shape, tuple(stride // size for stride in array.strides), host, copy=copy)
 
 
 def _host_problem(parameter: Parameter, array: np.ndarray[Any, Any]) -> ArgumentError:

@@ -15,7 +15,7 @@ from kdsl.runtime.driver_calls import (
     too_old,
     version_text,
 )
-from kdsl.runtime.driver_graphs import DriverGraphs
+from kdsl.runtime.driver_host_memory import DriverHostMemory
 from kdsl.runtime.driver_launch import Enqueue
 from kdsl.runtime.driver_modules import CudaFunction, CudaModule
 from kdsl.runtime.driver_occupancy import DriverOccupancy
@@ -25,7 +25,7 @@ from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.target import KNOWN, Target
 
 
-class CudaDriver(DriverGraphs, DriverOccupancy):
+class CudaDriver(DriverHostMemory, DriverOccupancy):
     """One NVIDIA GPU, through the CUDA driver and its primary context (shared with PyTorch, CuPy, JAX and others).
 
     Making it calls little; the context is made by `start`, or when it is first needed. ``record`` gets each driver

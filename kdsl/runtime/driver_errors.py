@@ -232,8 +232,3 @@ def _fault(code: int, name: str, shown: Sequence[str]) -> DeviceError:
         f"one of the kernels launched since the last synchronisation {did} ({name}): {', '.join(shown[-8:])}; "
         "run with KDSL_SYNC=1, or call kdsl.synchronize() after each launch, to see which"
     )
-
-
-def gibibytes(size: int) -> str:
-    """A size as a person reads it."""
-    return f"{size} bytes ({size / 2**30:.2f} GiB)" if size >= 2**20 else f"{size} bytes"

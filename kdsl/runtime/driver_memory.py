@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from kdsl.backend import gibibytes
 from kdsl.runtime import driver_errors, driver_launch, driver_modules
 from kdsl.runtime.driver_calls import Calls
 from kdsl.runtime.driver_modules import CudaFunction
@@ -35,13 +36,14 @@ class DriverMemory(DriverStreams):
         self._calls.enter()
         code, address = self._allocate(size)
         if code == driver_errors.OUT_OF_MEMORY:
-            # Memory that finished work holds comes back at a synchronisation.
+            # Memory that finished work holds comes back at a synchronisation; what the pool keeps is in pieces.
             self.synchronize()
+            self.trim_memory(0)
             code, address = self._allocate(size)
         if code == driver_errors.OUT_OF_MEMORY:
             raise MemoryError(self._out_of_memory(size))
         if code:
-            raise self._calls.error(code, f"allocating {driver_errors.gibibytes(size)}")
+            raise self._calls.error(code, f"allocating {gibibytes(size)}")
         return int(address)
 
     def _allocate(self, size: int) -> tuple[int, Any]:
@@ -72,8 +74,47 @@ class DriverMemory(DriverStreams):
 
     def _out_of_memory(self, size: int) -> str:
         free, total = (int(value) for value in self._calls.bare("cuMemGetInfo"))
-        asked, left, all_ = (driver_errors.gibibytes(value) for value in (size, free, total))
-        return f"{asked} asked for on {self.description}, {left} free of {all_}"
+        asked, left, all_ = (gibibytes(value) for value in (size, free, total))
+        used = gibibytes(self._pool_usage()[0])
+        return f"{asked} asked for on {self.description}, {left} free of {all_}; arrays here have {used}"
+
+    # The pool.
+
+    def memory_info(self) -> tuple[int, int, int, int]:
+        free, total = (int(value) for value in self._calls.call("cuMemGetInfo"))
+        return (free, total, *self._pool_usage())
+
+    def _pool_usage(self) -> tuple[int, int]:
+        """The bytes that arrays have, and those that the pool holds for them and for later ones."""
+        return self._pool_value("USED_MEM_CURRENT"), self._pool_value("RESERVED_MEM_CURRENT")
+
+    def _pool_value(self, name: str) -> int:
+        pool = self._memory_pool()
+        if pool is False:
+            return 0
+        attribute = getattr(self._calls.api.CUmemPool_attribute, f"CU_MEMPOOL_ATTR_{name}")
+        return int(self._calls.bare("cuMemPoolGetAttribute", pool, attribute))
+
+    def trim_memory(self, keep: int) -> None:
+        self._calls.enter()
+        pool = self._memory_pool()
+        if pool is not False:
+            self._calls.bare("cuMemPoolTrimTo", pool, keep)
+
+    @property
+    def release_threshold(self) -> int:
+        self._calls.enter()
+        return self._pool_value("RELEASE_THRESHOLD")
+
+    @release_threshold.setter
+    def release_threshold(self, size: int) -> None:
+        self._calls.enter()
+        pool = self._memory_pool()
+        if pool is not False:
+            attribute = self._calls.api.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+            self._calls.bare("cuMemPoolSetAttribute", pool, attribute, self._calls.api.cuuint64_t(size))
+
+    # Allocations, copies, fills.
 
     def free(self, address: int) -> None:
         calls = self._calls

@@ -46,9 +46,12 @@ def _layout(backend: Any, type_: ScalarType | StructType, wide: bool, form: str)
 
 
 def element_type(dtype: Any) -> ScalarType | StructType:
-    """The type that a dtype (ours, NumPy's or Python's) means, or a `@struct` class; TypeError for what kernels cannot
-    hold.
+    """The type that a dtype (ours, Python's or any that NumPy takes) means, or a `@struct` class; TypeError for what
+    kernels cannot hold.
     """
+    if isinstance(dtype, (list, dict)):
+        unhashable: Any = dtype
+        dtype = np.dtype(unhashable)
     if isinstance(dtype, np.dtype) and dtype.names is not None:
         return struct_of_dtype(dtype)
     found = as_type(dtype)

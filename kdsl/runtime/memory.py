@@ -11,8 +11,8 @@ import numpy as np
 from kdsl.backend import Backend, device_name
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import F32, ScalarType
-from kdsl.runtime import array_copies, array_views, dlpack_export
-from kdsl.runtime.allocation import Allocation, MemoryUser
+from kdsl.runtime import array_copies, array_streams, array_views, dlpack_export
+from kdsl.runtime.allocation import Allocation
 from kdsl.runtime.array_views import Geometry
 from kdsl.runtime.device import Device
 from kdsl.runtime.host_values import HostArray, host_array, is_masked
@@ -139,14 +139,21 @@ class DeviceArray:
 
     # Copies.
 
-    def to_host(self, out: HostArray | None = None) -> HostArray:
-        """The elements as a NumPy array (``out``, if given), after all work enqueued before."""
+    def to_host(self, out: HostArray | None = None, *, stream: Any = None) -> HostArray:
+        """The elements as a NumPy array (``out``, if given), after all work enqueued before.
+
+        In a ``stream``: after the work that is in it, and if ``out`` is `pinned_empty` memory the call returns before
+        the copy is made.
+        """
         self.check_live()
         if out is None:
             out = np.empty(self.shape, self.dtype)
         else:
             array_copies.check_out(self, out)
-        array_copies.read(self, out)
+        if stream is None:
+            array_copies.read(self, out)
+        else:
+            array_streams.read(self, out, stream)
         return out
 
     def item(self) -> Any:
@@ -155,22 +162,33 @@ class DeviceArray:
             raise ValueError(f"item() reads one element, and this array has {self.size}: write a[i].item()")
         return self.to_host().item()
 
-    def copy_from(self, source: Any) -> None:
-        """Overwrite all elements from a host array or a DeviceArray of the same shape and dtype."""
+    def copy_from(self, source: Any, *, stream: Any = None) -> None:
+        """Overwrite all elements from a host array or a DeviceArray of the same shape and dtype.
+
+        In a ``stream``: after the work that is in it, and if ``source`` is `pinned_empty` memory or on the device the
+        call returns before the copy is made.
+        """
         self.check_live()
         array = source if isinstance(source, DeviceArray) else np.asarray(source)
         if array.shape != self.shape or array.dtype.newbyteorder("=") != self.dtype:
             raise ValueError(
                 f"the source has {array.dtype}{list(array.shape)}, this array {self.dtype}{list(self.shape)}"
             )
-        self[...] = source
+        if stream is None:
+            self[...] = source
+            return
+        if isinstance(source, DeviceArray):
+            source.check_live()
+        array_streams.write(self, array, stream)
 
-    def copy_to(self, destination: Any) -> None:
-        """Copy all elements to a host array or a DeviceArray of the same shape and dtype."""
+    def copy_to(self, destination: Any, *, stream: Any = None) -> None:
+        """Copy all elements to a host array or a DeviceArray of the same shape and dtype, as `to_host` and `copy_from`
+        do.
+        """
         if isinstance(destination, DeviceArray):
-            destination.copy_from(self)
+            destination.copy_from(self, stream=stream)
         else:
-            self.to_host(destination)
+            self.to_host(destination, stream=stream)
 
     def to(self, device: str | int | Device) -> DeviceArray:
         """The same elements on ``device``: a copy, or this array itself if it lives there."""
@@ -204,15 +222,6 @@ class DeviceArray:
         if not isinstance(self._owner, Allocation):
             raise ValueError(f"this memory belongs to {self._owner!r}, which frees it")
         self._owner.release()
-
-    def tell_when_freed(self, user: MemoryUser) -> None:
-        """Call the user's ``lose_memory`` when the memory is freed under it."""
-        if isinstance(self._owner, Allocation):
-            self._owner.add(user)
-
-    def lose_memory(self) -> None:
-        """The memory was freed: this array cannot be used any more."""
-        self.layout = layout_of(self.backend, self.layout.type, form="freed")
 
     def check_live(self) -> None:
         """ValueError once the memory was freed."""

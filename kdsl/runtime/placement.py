@@ -8,7 +8,10 @@ from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
 
+import numpy as np
+
 from kdsl.backend import Backend
+from kdsl.runtime.host_memory import IN_PLACE, memory_of
 from kdsl.runtime.memory import DeviceArray
 
 
@@ -17,6 +20,12 @@ def home_of(arguments: Iterable[Any]) -> Backend | None:
     for value in arguments:
         if value.__class__ is DeviceArray:
             return value.layout.backend
+        if value.__class__ is np.ndarray and value.base is not None:
+            memory = memory_of(value)
+            if memory is not None and memory.kind in IN_PLACE:
+                backend: Backend = memory.backend
+                return backend
+            continue
         for array in arrays_in(value):
             return array.backend
     return None

@@ -26,6 +26,7 @@ ATTRIBUTES = {
     "MEMORY_POOLS_SUPPORTED": 1,
     "COOPERATIVE_LAUNCH": 1,
     "MULTIPROCESSOR_COUNT": 132,
+    "CONCURRENT_MANAGED_ACCESS": 1,
     "MAX_THREADS_PER_MULTIPROCESSOR": 2048,
     "MAX_REGISTERS_PER_BLOCK": 65536,
 }
@@ -96,6 +97,8 @@ class FakeDriver:
         if not name.startswith("cu") or name == "cuuint64_t":
             return getattr(self.real, name)
         implementation = getattr(type(self), f"_{name}", None)
+        if implementation is None and not hasattr(self.real, name):
+            raise AttributeError(name)
         if implementation is None:
             raise AssertionError(f"the fake driver has no {name}")
 
@@ -193,6 +196,37 @@ class FakeDriver:
     def _cuMemFree(self, address: int) -> None:
         del self.memory[address]
 
+    def _cuMemPoolTrimTo(self, pool: Any, keep: int) -> None:
+        assert int(pool) == 55
+
+    def _cuMemPoolGetAttribute(self, pool: Any, attribute: Any) -> Any:
+        assert int(pool) == 55
+        used = sum(len(block) for block in self.memory.values())
+        words = {"USED_MEM_CURRENT": used, "RESERVED_MEM_CURRENT": 1 << 21, "RELEASE_THRESHOLD": 1 << 28}
+        return (self.real.cuuint64_t(words[attribute.name.removeprefix("CU_MEMPOOL_ATTR_")]),)
+
+    def _cuMemAllocManaged(self, size: int, flags: int) -> Any:
+        assert flags == 1  # CU_MEM_ATTACH_GLOBAL
+        block = bytearray(size)
+        address = ctypes.addressof((ctypes.c_ubyte * size).from_buffer(block))
+        self.memory[address] = block
+        return (self.real.CUdeviceptr(address),)
+
+    def _cuMemFreeHost(self, host: int) -> None:
+        del self.memory[self.mapped.pop(host)]
+
+    def _cuMemcpyHtoDAsync(self, address: int, source: memoryview, size: int, stream: Any) -> None:
+        self._cuMemcpyHtoD(address, source, size)
+
+    def _cuMemcpyDtoHAsync(self, destination: memoryview, address: int, size: int, stream: Any) -> None:
+        self._cuMemcpyDtoH(destination, address, size)
+
+    def _cuMemPrefetchAsync(self, address: int, size: int, location: Any, flags: int, stream: Any) -> None:
+        assert flags == 0 and self.bytes_at(address, size) is not None
+
+    def _cuMemAdvise(self, address: int, size: int, advice: Any, location: Any) -> None:
+        assert self.bytes_at(address, size) is not None
+
     def _cuMemcpyHtoD(self, address: int, source: memoryview, size: int) -> None:
         memoryview(self.bytes_at(address, size)).cast("B")[:] = source
 
@@ -229,7 +263,7 @@ class FakeDriver:
         return (self.real.CUdeviceptr(address), len(self.memory[address]))
 
     def _cuMemHostAlloc(self, size: int, flags: int) -> Any:
-        assert flags == 2  # CU_MEMHOSTALLOC_DEVICEMAP
+        assert flags in (2, 3)  # CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE
         block = bytearray(b"\xaa" * size)
         host = ctypes.addressof((ctypes.c_ubyte * size).from_buffer(block))
         self.mapped[host] = next(self.handles) << 20

@@ -143,7 +143,7 @@ def test_out_of_memory_says_what_was_asked_and_what_is_free(gpu: CudaDriver, fak
         gpu.alloc(3 << 30)
     assert str(caught.value) == (
         "3221225472 bytes (3.00 GiB) asked for on Fake GPU, "
-        "1048576 bytes (0.00 GiB) free of 4294967296 bytes (4.00 GiB)"
+        "1048576 bytes (0.00 GiB) free of 4294967296 bytes (4.00 GiB); arrays here have 0 bytes"
     )
     fake_driver.codes["cuMemAllocFromPoolAsync"] = [2]
     assert gpu.alloc(100)  # the second try, after a synchronisation
