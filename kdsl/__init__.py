@@ -231,6 +231,7 @@ if TYPE_CHECKING:
     from kdsl.runtime.config import LaunchConfig
     from kdsl.runtime.device import Device
     from kdsl.runtime.errors import ArgumentError, LaunchConfigError, LaunchContractError
+    from kdsl.runtime.hooks import LaunchRecord, launch_hooks
     from kdsl.runtime.memory import DeviceArray
     from kdsl.runtime.memory_pool import MemoryInfo
     from kdsl.runtime.prepared import PreparedLaunch
@@ -299,6 +300,7 @@ _MODULES = {
     "kdsl.runtime.config": "LaunchConfig",
     "kdsl.runtime.device": "Device",
     "kdsl.runtime.memory": "DeviceArray",
+    "kdsl.runtime.hooks": "LaunchRecord launch_hooks",
     "kdsl.runtime.memory_pool": "MemoryInfo",
     "kdsl.runtime.prepared": "PreparedLaunch",
     "kdsl.runtime.errors": "ArgumentError LaunchConfigError LaunchContractError",
@@ -344,6 +346,7 @@ __all__ = [
     "LaunchConfig",
     "LaunchConfigError",
     "LaunchContractError",
+    "LaunchRecord",
     "LaunchTimeout",
     "LoadedKernel",
     "LoadedModule",
@@ -461,6 +464,7 @@ __all__ = [
     "lanemask_gt",
     "lanemask_le",
     "lanemask_lt",
+    "launch_hooks",
     "legacy_stream",
     "load",
     "load_module",

@@ -7,6 +7,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import FunctionType
 from typing import Any, Generic, NoReturn, ParamSpec, cast, overload
@@ -541,12 +542,18 @@ def compile_kernels(
     types: Sequence[Sequence[Type]],
     target: Target | str | None,
     options: Mapping[str, Any] | None,
+    *,
+    are_checked: bool = True,
 ) -> Compilation:
-    """Several kernels in one PTX module, each with the types of all its parameters; otherwise as `compile`."""
+    """Several kernels in one PTX module, each with the types of all its parameters; otherwise as `compile`. Without
+    ``are_checked`` their launches look at no contract, and nothing relies on it but on the block size.
+    """
     parsed = target if isinstance(target, Target) else Target.parse(target or current_backend().target)
     chosen = None if options is None else _checked_options(options)
     requests = [
         kernel.request(found, chosen and chosen.with_contract(kernel.function))
         for kernel, found in zip(kernels, types, strict=True)
     ]
+    if not are_checked:
+        requests = [replace(request, options=request.options.with_unchecked_contract()) for request in requests]
     return compile_cached(requests, parsed, timeline())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import FunctionType
 from typing import Any, NoReturn
@@ -23,6 +24,7 @@ from kdsl.resources import SharedBytes, attributes_of, occupancy_of, suggested_b
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.cpp_names import find
 from kdsl.runtime.cuda_errors import InvalidHandleError
+from kdsl.runtime.derived import DerivedLaunches
 from kdsl.runtime.entries import Entry, Place, entries
 from kdsl.runtime.errors import LaunchConfigValueError
 from kdsl.runtime.images import Kind, check_loads, kind_of
@@ -311,6 +313,20 @@ class LoadedKernel:
     def __getitem__(self, configuration: Any) -> Callable[..., None]:
         self._launcher()
         return self._configurations.configured(configuration)
+
+    @cached_property
+    def launch(self) -> Callable[..., None]:
+        """A launch without brackets, for a kernel whose contract says grid and block: as `Kernel.launch`."""
+        return self._derived(None).function
+
+    def launch_on(self, stream: Any, /, *arguments: Any, **keywords: Any) -> None:
+        """As `launch`, in a stream."""
+        self._derived(stream).function(*arguments, **keywords)
+
+    def _derived(self, stream: Any) -> DerivedLaunches:
+        launcher = self._launcher()
+        types = {p.name: p.type for p in launcher.parameters}
+        return DerivedLaunches(self.name, launcher.checks.contract, launcher.names, types, {}, self.__getitem__, stream)
 
     def prepare(self, *arguments: Any, **keywords: Any) -> PreparedLaunch:
         """A launch to be made many times, of grid and block (or a LaunchConfig) and the kernel's arguments."""

@@ -212,7 +212,8 @@ class _Lowering:
             interval = self._interval(part)
             if interval is None or not interval.within(_LONG):
                 return 0
-            widest = max(widest, 32 if interval.within(_WORD) else 64)
+            is_long = isinstance(part, Argument) and self.scalars[part.name].value.type.width == 64
+            widest = max(widest, 64 if is_long or not interval.within(_WORD) else 32)
         return widest
 
     def _interval(self, node: Node) -> Interval | None:
@@ -313,7 +314,8 @@ class _Lowering:
         builder, t = self.context.builder, llvm.IntType(bits)
         interval = self._interval(node)
         assert interval is not None
-        if interval.low == interval.high:
+        # Not a parameter: that it has this value is what LLVM is to be told.
+        if interval.low == interval.high and not isinstance(node, Argument):
             return llvm.Constant(t, interval.low)
         match node:
             case Argument(name):

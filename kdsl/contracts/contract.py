@@ -59,6 +59,10 @@ class Contract:
             None if self.shared is None else substituted(self.shared, values),
         )
 
+    def unchecked(self) -> Contract:
+        """What of it holds where launches check the block size alone."""
+        return Contract(block=self.block)
+
     def nodes(self) -> tuple[Node, ...]:
         """All expressions in it."""
         shared = () if self.shared is None else (self.shared,)

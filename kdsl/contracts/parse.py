@@ -25,6 +25,7 @@ from kdsl.contracts.expressions import (
 AXES = "xyz"
 LARGEST_ALIGNMENT = 256
 """Of a pointer: what a device's fresh memory is aligned to at least."""
+DEEPEST = 64
 SCALARS = "size", "ndim", "nbytes"
 ALONG_AXES = "shape", "strides"
 _BINARY: dict[type[ast.operator], str] = {
@@ -75,7 +76,7 @@ class Parser:
             raise Malformed("there is nothing in it", GRAMMAR, 0, len(self.text))
         # Why the parentheses? A long relation may go over several lines.
         try:
-            return ast.parse(f"({self.text}\n)", mode="eval").body
+            found = ast.parse(f"({self.text}\n)", mode="eval").body
         except SyntaxError as error:
             lines = self.text.splitlines(keepends=True)
             at = (error.offset or 1) - (2 if error.lineno == 1 else 1)
@@ -84,6 +85,10 @@ class Parser:
             raise Malformed(f"this is no Python expression: {error.msg}", GRAMMAR, start, start + 1) from None
         except (ValueError, RecursionError, MemoryError) as error:
             raise Malformed(f"this is no Python expression: {error}", GRAMMAR, 0, len(self.text)) from None
+        if _is_deep(found):
+            hint = "say it in several relations, or pass what it needs as an argument"
+            raise Malformed("this is nested too deeply", hint, 0, len(self.text))
+        return found
 
     def _wrong(self, node: ast.expr, message: str, hint: str = GRAMMAR) -> Malformed:
         lines = self.text.splitlines(keepends=True) or [""]
@@ -240,6 +245,16 @@ class Parser:
             divisor = Binary("*", self._number(left.right), divisor)
             left = left.left
         return Binary("ceil", self._number(left), divisor)
+
+
+def _is_deep(node: ast.AST) -> bool:
+    """Whether what is made of it would have more parentheses than Python takes."""
+    level = [node]
+    for _ in range(DEEPEST):
+        level = [child for parent in level for child in ast.iter_child_nodes(parent)]
+        if not level:
+            return False
+    return True
 
 
 def _folded(node: Unary) -> Node:

@@ -59,7 +59,7 @@ def _inside(file: SourceFile, value: ast.expr, within: tuple[str, int, int] | No
             text, start, end = (literal.value, *found.span()) if found else ("", 0, 0)
         if text and literal.value == text and literal.lineno == literal.end_lineno:
             return _part(file, literal, text, start, end)
-    return file.first_line(value)
+    return file.span(value) if value.lineno == value.end_lineno else file.first_line(value)
 
 
 def _part(file: SourceFile, literal: ast.Constant, text: str, start: int, end: int) -> Span:

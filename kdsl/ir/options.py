@@ -87,6 +87,10 @@ class Options:
 
         return replace(self, contract=contract_of(function, self.requires, self.grid, self.block, self.shared))
 
+    def with_unchecked_contract(self) -> Options:
+        """The options of a kernel that is launched by others than kdsl."""
+        return replace(self, contract=self.contract.unchecked())
+
     def _check_together(self) -> None:
         """TypeError for options that say how many threads, registers, or blocks of a cluster, in two ways."""
         bounds = self.launch_bounds or ()

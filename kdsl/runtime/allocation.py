@@ -5,13 +5,9 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn, Protocol, runtime_checkable
+from typing import NoReturn, Protocol, runtime_checkable
 
 from kdsl.backend import Backend
-from kdsl.runtime.layout import layout_of
-
-if TYPE_CHECKING:
-    from kdsl.runtime.memory import DeviceArray
 
 
 @runtime_checkable
@@ -23,37 +19,45 @@ class SharingBackend(Protocol):
         ...
 
 
+class MemoryUser(Protocol):
+    """What uses device memory by its address."""
+
+    def lose_memory(self) -> None:
+        """The memory was freed."""
+        ...
+
+
 class Allocation:
     """Owns device memory, and gives it back when the last array that uses it is gone, or when it is told to.
 
     ``is_shared``: another library was given its address.
     """
 
-    __slots__ = ("__weakref__", "_arrays", "_limit", "address", "backend", "is_shared", "size")
+    __slots__ = ("__weakref__", "_limit", "_users", "address", "backend", "is_shared", "size")
 
     def __init__(self, backend: Backend, size: int) -> None:
         self.backend, self.size = backend, size
         self.is_shared = False
-        self._arrays: list[weakref.ref[DeviceArray]] = []
+        self._users: list[weakref.ref[MemoryUser]] = []
         self._limit = 8
         # Why no allocation of 0 bytes? Not every device has one. The null address is refused if a kernel reads it.
         self.address = 0
         self.address = backend.alloc(size) if size else 0
 
-    def add(self, array: DeviceArray) -> None:
-        """Remember an array that uses this memory, to be told if it is released under it."""
-        if len(self._arrays) >= self._limit:
+    def add(self, user: MemoryUser) -> None:
+        """Remember an array, or something else that uses this memory, to be told if it is released under it."""
+        if len(self._users) >= self._limit:
             # Views come and go while the memory stays.
-            self._arrays = [known for known in self._arrays if known() is not None]
-            self._limit = 2 * len(self._arrays) + 8
-        self._arrays.append(weakref.ref(array))
+            self._users = [known for known in self._users if known() is not None]
+            self._limit = 2 * len(self._users) + 8
+        self._users.append(weakref.ref(user))
 
     def release(self) -> None:
         """Give the memory back now. Every array that uses it is unusable from then on."""
-        for known in self._arrays:
-            array = known()
-            if array is not None:
-                array.layout = layout_of(self.backend, array.layout.type, form="freed")
+        for known in self._users:
+            user = known()
+            if user is not None:
+                user.lose_memory()
         address, self.address = self.address, 0
         if not address:
             return

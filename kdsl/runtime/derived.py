@@ -228,9 +228,14 @@ def _scalar(type_: Type | None, value: Any) -> Value:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     try:
-        return float(value) if isinstance(type_, ScalarType) and type_.is_float else operator.index(value)
+        if isinstance(type_, ScalarType) and type_.is_float:
+            return float(value)
+        number = operator.index(value)
     except (TypeError, ValueError):
         raise _NoFacts from None
+    if isinstance(type_, ScalarType) and not type_.minimum <= number <= type_.maximum:
+        raise _NoFacts
+    return number
 
 
 def _of_array(node: OfArray, type_: Type | None, value: Any) -> int:

@@ -19,6 +19,7 @@ from kdsl.runtime.cuda_errors import ContextLostError
 from kdsl.runtime.driver_checks import ModuleChecks
 from kdsl.runtime.driver_entry import Native, launch_function
 from kdsl.runtime.errors import DriverUnavailableError, ForkedProcessError
+from kdsl.runtime.hooks import HOOKS
 
 Recorder = Callable[[str, float, float], object]
 """Takes a driver call's name, when it began (`perf_counter`) and how many seconds it took."""
@@ -163,12 +164,15 @@ class Calls:
             self.native = _timed("cuLaunchKernelEx", self.native, record)
         # Read anew at each launch, so that a forked child meets the error and not the parent's driver.
         self.launch: Native = self.native
+        self._watched: Native | None = None
+        self._check: Callable[[], None] | None = None
         self._lock = threading.Lock()
         # What must not call the driver where it is met, and is done by the next call that may.
         self._postponed: deque[Callable[[], object]] = deque()
         self.in_callback: Callable[[], bool] = lambda: False
         self.in_capture: Callable[[], bool] = lambda: False
         _mark_children(self)
+        HOOKS.follow(self)
 
     @property
     def dead(self) -> bool:
@@ -188,6 +192,24 @@ class Calls:
                 self.recent.popleft()
             except IndexError:  # another thread has seen it well, too
                 return
+
+    def watch(self, launch: Native | None) -> None:
+        """Launch so from now on; None: as the driver does."""
+        self._watched = launch
+        self._replace_launch()
+
+    def intercept(self, check: Callable[[], None] | None) -> None:
+        """Call ``check`` before each launch from now on: what it raises is raised in place of the launch."""
+        self._check = check
+        self._replace_launch()
+
+    def _replace_launch(self) -> None:
+        if self.forked:
+            return
+        launch = self._watched or self.native
+        if self._check is not None:
+            launch = _checked(launch, self._check)
+        self.launch = launch
 
     def when_allowed(self, call: Callable[[], object]) -> None:
         """Call it now, or where the driver must not be called, before the next call that may be made."""
@@ -290,6 +312,14 @@ def lost(fault: DeviceError, what: str) -> ContextLostError:
     error.fault = error.__cause__ = fault
     error.code, error.launches = fault.code, fault.launches
     return error
+
+
+def _checked(native: Native, check: Callable[[], None]) -> Native:
+    def launch(*arguments: Any) -> Any:
+        check()
+        return native(*arguments)
+
+    return launch
 
 
 def forked_error() -> ForkedProcessError:

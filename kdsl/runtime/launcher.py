@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import product
+from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -30,6 +31,7 @@ from kdsl.runtime.errors import ArgumentTypeError, ExtentError, LaunchConfigValu
 from kdsl.runtime.foreign_memory import note_launch
 from kdsl.runtime.formats import struct_format
 from kdsl.runtime.graph_backend import introduce
+from kdsl.runtime.hooks import HOOKS, LaunchRecord, Observed
 from kdsl.runtime.host_arrays import HostArrays
 from kdsl.runtime.interface import NO_ORDER
 from kdsl.runtime.layout import layout_of
@@ -160,6 +162,7 @@ class Launcher:
             **(FAST_FUNCTIONS if self._contract.tests else {}),
             "missing": MISSING,
             "failures": FAILURES,
+            "observed": Observed,
             "float32": np.float32,
             "wide_classes": WIDE_CLASSES,
             "real_classes": REAL_CLASSES,
@@ -269,9 +272,17 @@ class Launcher:
         backend, function = self.backend, self.function
 
         def enqueue(buffer: ParameterBuffer) -> None:
+            HOOKS.check()
             backend.launch(function, launch, buffer)
 
         return enqueue
+
+    def record(self, launch: Launch, arguments: Mapping[str, Any]) -> LaunchRecord:
+        """What hooks are told of a launch; one without a stream goes to the current one."""
+        backend = self.backend
+        if not launch.stream and isinstance(backend, StreamBackend) and backend.stream_state.current is not None:
+            launch = dataclasses.replace(launch, stream=backend.stream_state.current.handle)
+        return LaunchRecord(self.kernel, launch, MappingProxyType(dict(arguments)), backend)
 
     def arguments(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
         """One argument for each parameter; ArgumentTypeError for a wrong count."""
@@ -381,7 +392,16 @@ class _Bound:
             self.wider(*given)
             return
         if not self.empty:
-            self._run(found)
+            if HOOKS.are_wanted:
+                record = launcher.record(self._in_its_stream(found), launcher.named(given))
+                HOOKS.observe(record, partial(self._run, found))
+            else:
+                self._run(found)
+
+    def _in_its_stream(self, found: list[Any]) -> Launch:
+        """The launch with the stream that it goes to."""
+        streams = [a.stream for a in found if isinstance(a, ArrayArgument) and a.stream is not None]
+        return dataclasses.replace(self.launch, stream=self._stream(streams))
 
     def _run(self, found: list[Any]) -> None:
         """Copy in, launch and copy back."""
@@ -406,17 +426,20 @@ class _Bound:
         launcher.keep(buffer)
 
     def _order(self, streams: list[int]) -> int:
-        """The stream to launch in, after the work that other libraries have in ``streams``: one of theirs, if the user
-        named none.
-        """
+        """The stream to launch in, after the work that other libraries have in ``streams``."""
+        stream, backend = self._stream(streams), self.launcher.backend
+        if isinstance(backend, StreamBackend):
+            for other in sorted(set(streams) - {stream}):
+                backend.order(other, stream)
+        return stream
+
+    def _stream(self, streams: list[int]) -> int:
+        """The stream to launch in: one of other libraries', if the user named none."""
         backend = self.launcher.backend
         if not streams or not isinstance(backend, StreamBackend):
             return self.launch.stream
         current = backend.stream_state.current
-        stream = self.launch.stream or (streams[0] if current is None else current.handle)
-        for other in sorted(set(streams) - {stream}):
-            backend.order(other, stream)
-        return stream
+        return self.launch.stream or (streams[0] if current is None else int(current.handle))
 
     def _enqueue_on(self, stream: int) -> Enqueue:
         if self.empty:

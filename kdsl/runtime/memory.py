@@ -12,7 +12,7 @@ from kdsl.backend import Backend, device_name
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import F32, ScalarType
 from kdsl.runtime import array_copies, array_streams, array_views, dlpack_export
-from kdsl.runtime.allocation import Allocation
+from kdsl.runtime.allocation import Allocation, MemoryUser
 from kdsl.runtime.array_views import Geometry
 from kdsl.runtime.device import Device
 from kdsl.runtime.host_values import HostArray, host_array, is_masked
@@ -222,6 +222,15 @@ class DeviceArray:
         if not isinstance(self._owner, Allocation):
             raise ValueError(f"this memory belongs to {self._owner!r}, which frees it")
         self._owner.release()
+
+    def tell_when_freed(self, user: MemoryUser) -> None:
+        """Call the user's ``lose_memory`` when the memory is freed under it."""
+        if isinstance(self._owner, Allocation):
+            self._owner.add(user)
+
+    def lose_memory(self) -> None:
+        """The memory was freed: this array cannot be used any more."""
+        self.layout = layout_of(self.backend, self.layout.type, form="freed")
 
     def check_live(self) -> None:
         """ValueError once the memory was freed."""

@@ -72,10 +72,10 @@ def packer_source(
     """A function ``make(enqueue, checked, acquire, release, pack)`` that gives the packer of one launch configuration.
     It takes in addition what the contract's tests name of the configuration.
 
-    Its globals, after the prefix: the layouts that it names, ``failures``, ``missing``, ``float32``, ``wide_classes``,
-    ``real_classes`` and ``bf16_bits``. Of each condition, given as (whether the name is a dict's key, name), they hold
-    ``namespace0``, ``value0``, ...: the name must be bound to the value for the fast way to be taken. ``call`` says
-    what the function takes, if that is something else than the parameters; ``guards`` are tests of it.
+    Its globals, after the prefix: the layouts that it names, ``failures``, ``observed``, ``missing``, ``float32``,
+    ``wide_classes``, ``real_classes`` and ``bf16_bits``. Of each condition, given as (whether the name is a dict's key,
+    name), they hold ``namespace0``, ``value0``, ...: the name must be bound to the value for the fast way to be taken.
+    ``call`` says what the function takes, if that is something else than the parameters; ``guards`` are tests of it.
     """
     names = [name for name, _ in parameters] if call is None else call.names
     p = name_prefix(names)
@@ -110,10 +110,14 @@ def packer_source(
         f"                {p}buffer = None",
         f"        except {p}failures:",
         f"            {p}buffer = None",
-        f"        if {p}buffer is None:",
-        f"            return {p}checked(({gives}*{p}more,))",
-        f"        {p}enqueue({p}buffer)",
-        f"        {p}release({p}buffer)",
+        f"        if {p}buffer is not None:",
+        "            try:",
+        f"                {p}enqueue({p}buffer)",
+        f"            except {p}observed:",
+        "                pass",
+        "            else:",
+        f"                return {p}release({p}buffer)",
+        f"        return {p}checked(({gives}*{p}more,))",
         "    return launch",
     ]
     return "\n".join(lines) + "\n"

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NoReturn
 
 from kdsl.backend import Launch
 from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.types import TupleType, Type
-from kdsl.records import dataclass
 from kdsl.runtime.arguments import ArrayArgument, Parameter
 from kdsl.runtime.callables import function_type
 from kdsl.runtime.calls import check_tuple
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.errors import ArgumentTypeError, LaunchConfigTypeError
 from kdsl.runtime.foreign_memory import note_launch
+from kdsl.runtime.hooks import HOOKS, Observed
 from kdsl.runtime.host_arrays import HostArrays
 from kdsl.runtime.inference import infer_type
 from kdsl.runtime.launcher import Enqueue, Launcher, nothing, packed
@@ -25,7 +26,6 @@ from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.runtime.stream_backend import StreamBackend
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PreparedLaunch:
     """A launch of ``kernel`` that can be made again and again: ``p()``, or ``p.launch()``. It never changes;
     `with_arguments` and `with_config` give others. Made by ``kernel.prepare``.
@@ -35,20 +35,77 @@ class PreparedLaunch:
     may launch it.
     """
 
+    __slots__ = ("__weakref__", "_buffer", "_config", "_enqueue", "_held", "_launch", "_named", "launcher")
     launcher: Launcher
-    config: LaunchConfig
-    arguments: Mapping[str, Any]
-    """By name, as they were given; what was packed of a struct or a list is not packed again when that changes."""
-    _held: tuple[Any, ...]
     _buffer: ParameterBuffer
+    _config: LaunchConfig
     _enqueue: Enqueue
+    _held: tuple[Any, ...]
+    _launch: Launch
+    _named: Mapping[str, Any]
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        config: LaunchConfig,
+        launch: Launch,
+        named: Mapping[str, Any],
+        buffer: ParameterBuffer,
+        enqueue: Enqueue,
+    ) -> None:
+        given = tuple(named.values())
+        held = (*launcher.arguments(given), *memory_of(given))
+        values = (buffer, config, enqueue, held, launch, MappingProxyType(dict(named)), launcher)
+        for name, value in zip(self.__slots__[1:], values, strict=True):
+            object.__setattr__(self, name, value)
+        for array in memory_of(held):
+            array.tell_when_freed(self)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a prepared launch does not change: with_arguments and with_config make another ({name})")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a prepared launch does not change: {name} cannot be deleted")
+
+    def lose_memory(self) -> None:
+        """An array of it was freed by `DeviceArray.free`: launching it would use other arrays' memory."""
+        object.__setattr__(self, "_enqueue", self._refuse)
+
+    def _refuse(self, _: ParameterBuffer) -> NoReturn:
+        for array in memory_of(self._held):
+            array.check_live()
+        raise AssertionError("no array of it was freed")
+
+    @property
+    def config(self) -> LaunchConfig:
+        """As it was given."""
+        return self._config
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """By name, as they were given; what was packed of a struct is not packed again when that changes."""
+        return self._named
 
     def launch(self) -> None:
         """Enqueue it; returns at once on a GPU."""
-        self._enqueue(self._buffer)
+        try:
+            self._enqueue(self._buffer)
+            return
+        except Observed:
+            pass
+        self._launch_observed()
 
     def __call__(self) -> None:
-        self._enqueue(self._buffer)
+        try:
+            self._enqueue(self._buffer)
+            return
+        except Observed:
+            pass
+        self._launch_observed()
+
+    def _launch_observed(self) -> None:
+        record = self.launcher.record(self._launch, self._named)
+        HOOKS.observe(record, partial(self._enqueue, self._buffer))
 
     @property
     def packed(self) -> bytes:
@@ -114,14 +171,12 @@ def prepare(launcher: Launcher, config: LaunchConfig, arguments: Mapping[str, An
     for parameter, argument in zip(launcher.parameters, found, strict=True):
         if isinstance(argument, ArrayArgument) and argument.host is not None:
             raise _on_the_host(parameter)
-    enqueue = nothing if config.empty else _enqueue(launcher, launch, found)
+    launch, enqueue = (launch, nothing) if config.empty else _enqueue(launcher, launch, found)
     values = packed(launcher.parameters, found, HostArrays(launcher.backend, []))
     buffer = launcher.fresh_buffer()
     launcher.pack_into(buffer, values)
-    held = (*launcher.arguments(given), *memory_of(given))
-    return PreparedLaunch(
-        launcher, config, MappingProxyType(dict(zip(launcher.names, given, strict=True))), held, buffer, enqueue
-    )
+    named = dict(zip(launcher.names, given, strict=True))
+    return PreparedLaunch(launcher, config, launch, named, buffer, enqueue)
 
 
 def _on_the_host(parameter: Parameter) -> Exception:
@@ -133,18 +188,19 @@ def _on_the_host(parameter: Parameter) -> Exception:
     )
 
 
-def _enqueue(launcher: Launcher, launch: Launch, found: Sequence[Any]) -> Enqueue:
-    """How it is enqueued: in the stream of other libraries' arrays, if the user named none, after their work in other
-    streams; and they are told, each time.
+def _enqueue(launcher: Launcher, launch: Launch, found: Sequence[Any]) -> tuple[Launch, Enqueue]:
+    """What is launched, and how it is enqueued: in the stream of other libraries' arrays, if the user named none, after
+    their work in other streams; and they are told, each time.
     """
     backend = launcher.backend
     pairs = [(p, a) for p, a in zip(launcher.parameters, found, strict=True) if isinstance(a, ArrayArgument)]
     foreign = [(a.foreign, p.written) for p, a in pairs if a.foreign is not None]
     streams = [a.stream for _, a in pairs if a.stream is not None]
     if not foreign or not isinstance(backend, StreamBackend):
-        return launcher.enqueue(launch)
+        return launch, launcher.enqueue(launch)
     stream = launch.stream or (streams[0] if streams else launch.stream)
-    enqueue = launcher.enqueue(replace(launch, stream=stream))
+    launch = replace(launch, stream=stream)
+    enqueue = launcher.enqueue(launch)
     others = sorted(set(streams) - {stream})
 
     def enqueue_among_others(buffer: ParameterBuffer) -> None:
@@ -153,7 +209,7 @@ def _enqueue(launcher: Launcher, launch: Launch, found: Sequence[Any]) -> Enqueu
         enqueue(buffer)
         note_launch(foreign, stream, launcher.backend)
 
-    return enqueue_among_others
+    return launch, enqueue_among_others
 
 
 def _same_constants(kernel: str, name: str, type_: Type, old: Any, new: Any) -> bool:

@@ -25,11 +25,9 @@ _ADDRESS = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(lambda address: ad
 
 def watch(calls: Calls, watcher: Watcher | None) -> None:
     """Let ``watcher`` make each launch from now on; None: the driver alone."""
-    if calls.forked:
-        return
     native = calls.native
     if watcher is None:
-        calls.launch = native
+        calls.watch(None)
         return
 
     def launch(config: Any, function: Any, unused: None, parameters: Any) -> int:
@@ -44,7 +42,7 @@ def watch(calls: Calls, watcher: Watcher | None) -> None:
 
         return watcher(in_stream, asked.stream or 0, describe)
 
-    calls.launch = launch
+    calls.watch(launch)
 
 
 def parameters_at(argument: Any) -> bytes:

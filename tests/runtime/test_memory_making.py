@@ -123,7 +123,7 @@ def test_many_views_of_one_array_cost_no_memory(make_backend: Any) -> None:
     for index in range(1000):
         array[index % 100]
     owner: Any = array._owner
-    assert len(owner._arrays) < 50
+    assert len(owner._users) < 50
     views = [array[i:] for i in range(100)]
     array.free()
     assert all(view.is_freed for view in views) and not backend.memory
