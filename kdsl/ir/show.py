@@ -7,6 +7,8 @@ from typing import assert_never
 
 import numpy as np
 
+from kdsl.contracts import expressions as contracts
+from kdsl.contracts.contract import Contract
 from kdsl.ir import nodes as ir
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import F32, VOID, ArrayType, PointerType, TupleType, Type
@@ -22,6 +24,17 @@ def show_function(function: ir.Function) -> str:
     return "\n".join(_Printer().function(function))
 
 
+def contract_lines(contract: Contract) -> Iterator[str]:
+    """What a kernel's launch contract says, a line for each part."""
+    for relation in contract.requires:
+        yield f"requires {contracts.show(relation)}"
+    for name, extents in (("block", contract.block), ("grid", contract.grid)):
+        if extents is not None:
+            yield f"{name} {', '.join(map(contracts.show, extents))}"
+    if contract.shared is not None:
+        yield f"shared {contracts.show(contract.shared)}"
+
+
 class _Printer:
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
@@ -32,6 +45,8 @@ class _Printer:
         self._typed.update(p.uid for p in f.parameters)
         result = "" if f.result == VOID else f" -> {f.result}"
         yield f"{'kernel' if f.is_kernel else 'function'} {f.name}({parameters}){result}:"
+        if f.is_kernel:
+            yield from (f"    {line}" for line in contract_lines(f.options.contract))
         yield from self.block(f.body)
 
     def name(self, local: ir.Local) -> str:

@@ -41,6 +41,7 @@ SMALL: dict[str, list[str]] = {
     "23_cluster_ring": ["--n", "1201"],
     "24_layer_norm": ["--rows", "37", "--vectors", "41"],
     "25_fft": ["--rows", "3"],
+    "26_contracts": ["--n", "5004"],
     "28_torch_op": ["--elements", "1001"],
 }
 
