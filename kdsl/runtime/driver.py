@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from kdsl.backend import DeviceError, DeviceLimits, Dim3, Launch
-from kdsl.runtime import driver_launch, driver_modules, foreign_memory
+from kdsl.runtime import driver_assemble, driver_launch, driver_modules, foreign_memory
 from kdsl.runtime.driver_calls import (
     Calls,
     Recorder,
@@ -115,6 +116,16 @@ class CudaDriver(DriverHostMemory, DriverOccupancy):
         return DeviceLimits(threads, block, grid, self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"), extra)
 
     # Modules and launches.
+
+    @cached_property
+    def machine(self) -> str:
+        """What machine code depends on beside the PTX: the GPU's architecture, the driver's version."""
+        return driver_assemble.machine(self._calls, self.capability)
+
+    def assemble(self, ptx: bytes) -> bytes | None:
+        """The machine code that the driver makes of PTX; None if it refuses it."""
+        with self.loading():
+            return driver_assemble.assemble(self._calls, ptx)
 
     def load(self, image: bytes) -> CudaModule:
         with self.loading():
