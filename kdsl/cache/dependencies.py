@@ -34,8 +34,8 @@ PART = "part"
 MODULE = "module"
 """A module of Python's or NumPy's, which the language's own functions read attributes of."""
 LIBRARY = "libdevice"
-COVERED = frozenset({How.FUNCTION, How.CONTENTS, How.FIELDS})
-"""What the fingerprint of the owner tells already."""
+OF_OWNER = frozenset({How.FUNCTION, How.CONTENTS, How.FIELDS})
+"""What is told by the owner's fingerprint, and not by that of the value."""
 Part = tuple[Any, Any]
 """Where it is in its owner, and what it is."""
 
@@ -166,8 +166,7 @@ def follow(roots: Sequence[Any], steps: Sequence[Step], fingerprints: Fingerprin
         values.append(value)
         if not _is_fixed(one):
             captured.append(one)
-        if one.how not in COVERED:
-            found.append(fingerprints.of(value))
+        found.append(fingerprints.of(values[owner] if one.how in OF_OWNER else value))
     return Followed(tuple(values), tuple(captured), digest_of([[*map(list, steps)], found]))
 
 

@@ -24,7 +24,7 @@ def assemble(calls: Calls, ptx: bytes) -> bytes | None:
         code, made = calls.attempt("cuLinkComplete", state) if not code else (code, None)
         if code:
             return None
-        address, size = made
+        address, size = made or (0, 0)
         return ctypes.string_at(int(address), int(size))  # copied: it lives as long as the state
     finally:
         calls.attempt("cuLinkDestroy", state)
