@@ -159,6 +159,7 @@ def doctor() -> None:
 
 
 main.add_command(ahead.build)
+main.add_command(ahead.stubs)
 
 
 def _passes(name: str, kernel: Kernel[Any], signature: Mapping[str, Any]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import click
 from kdsl.cli.loading import SIGNATURE, Failure, fits, load_kernels, parsed_target, said_by_signature, signatures_of
 from kdsl.codegen.sass import AssemblyError
 from kdsl.compiler import Kernel
+from kdsl.files import FileError, load_file
 from kdsl.source import CompileError
 
 
@@ -47,6 +50,56 @@ def build(where: str, output: Path, arch: str, name: str | None, signature: tupl
         raise Failure(f"error: {error}") from None
     for path in built.files:
         click.echo(f"{path} ({path.stat().st_size} bytes)")
+
+
+@click.command()
+@click.argument("modules", metavar="MODULE...", nargs=-1, required=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER", help="Where to.")
+@click.option("--print", "printed", is_flag=True, help="Print the stub, and write nothing.")
+@click.option("--force", is_flag=True, help="Replace stubs that were not made here, too.")
+def stubs(modules: tuple[str, ...], output: Path | None, printed: bool, force: bool) -> None:
+    """Write the stub of each MODULE (a file, or a name such as package.kernels): type checkers then know what a
+    kernel's launch takes.
+    """
+    from kdsl.ahead.stubs import is_ours, stub  # start-up cost: the other commands write no stubs
+
+    made: dict[Path, str] = {}
+    for module in modules:
+        file = _file_of(module)
+        try:
+            text = stub(load_file(file), file.read_text(encoding="utf-8"))
+        except (FileError, CompileError) as error:
+            raise Failure(str(error)) from None
+        path = (output or file.parent) / f"{file.stem}.pyi"
+        if printed:
+            click.echo(text, nl=False)
+        elif path.exists() and not force and not is_ours(path):
+            raise Failure(f"error: {path} was not made by kdsl stubs; --force replaces it")
+        else:
+            made[path] = text
+    for path, text in made.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise Failure(f"error: {path}: {error.strerror}") from None
+        click.echo(path)
+
+
+def _file_of(module: str) -> Path:
+    """The file of a module that is named by its path or as in an import."""
+    if module.endswith(".py") or Path(module).is_file():
+        return Path(module)
+    sys.path.insert(0, "")
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError) as error:
+        raise Failure(f"error: {module}: {error}") from None
+    finally:
+        sys.path.remove("")
+    if spec is None or not spec.origin or not spec.origin.endswith(".py"):
+        raise Failure(f"error: there is no file or module {module!r} in Python")
+    return Path(spec.origin)
 
 
 def _complete(kernels: dict[str, Kernel[Any]], said: dict[str, dict[str, Any]]) -> None:
