@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, SupportsComplex, SupportsFloat,
 import numpy as np
 
 if TYPE_CHECKING:
+    from kdsl.loading import LoadedKernel as LoadedKernel
+    from kdsl.module import LoadedKernels as LoadedKernels
     from kdsl.runtime.config import LaunchConfig
     from kdsl.runtime.memory import DeviceArray
 

@@ -25,7 +25,7 @@ def launcher(kernel: Kernel[Any], name: str, named: Named, is_loaded: bool = Fal
         for parameter, type in kernel.parameters
     ]
     takes = "".join(f", {one}" for one in _ordered(parameters))
-    base = "_m.LoadedKernel" if is_loaded else "_kdsl.Kernel[...]"
+    base = "_k.LoadedKernel" if is_loaded else "_kdsl.Kernel[...]"
     call, kind = f"_{name}_launch", f"_{name}_loaded" if is_loaded else f"_{name}"
     lines = [] if is_loaded else [f"class {call}(_t.Protocol):", f"    def __call__(self{takes}) -> None: ...", ""]
     return [
@@ -36,7 +36,18 @@ def launcher(kernel: Kernel[Any], name: str, named: Named, is_loaded: bool = Fal
         f"    def prepare(self, grid: _k.Extents, block: _k.Extents, /{takes}) -> _kdsl.PreparedLaunch: ...",
         "    @_t.overload",
         f"    def prepare(self, config: _kdsl.LaunchConfig, /{takes}) -> _kdsl.PreparedLaunch: ...",
+        *([] if is_loaded else _without_brackets(call, takes)),
         "",
+    ]
+
+
+def _without_brackets(call: str, takes: str) -> list[str]:
+    """What a kernel has whose contract says grid and block."""
+    return [
+        "    @_cached",
+        f"    def launch(self) -> {call}: ...",
+        f"    def launch_on(self, stream: _t.Any, /{takes}) -> None: ...",
+        f"    def launch_config(self{takes}) -> _kdsl.LaunchConfig: ...",
     ]
 
 

@@ -23,11 +23,11 @@ from kdsl.module import KernelModule
 MARK = "# Made by `kdsl stubs`: do not edit."
 IMPORTS = """\
 import typing as _t
+from functools import cached_property as _cached
 
 import numpy as _np
 
 import kdsl as _kdsl
-import kdsl.module as _m
 import kdsl.typing as _k
 """
 ELLIPSIS = ast.Constant(...)
@@ -118,7 +118,7 @@ class _Stub:
             ]
         names = [kernel.name for kernel in module.kernels]
         self.launchers += [
-            f"class _{name}_loaded(_m.LoadedKernels):",
+            f"class _{name}_loaded(_k.LoadedKernels):",
             *(f"    {kernel}: _{name}_{kernel}_loaded" for kernel in names),
             "",
             f"class _{name}(_kdsl.KernelModule):",
