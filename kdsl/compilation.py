@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from types import FunctionType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from kdsl.captured import Captured
 from kdsl.compiled import CompiledKernel
@@ -70,6 +70,9 @@ class Compilation:
         if recalled is not None:
             self.key = recalled.key
             vars(self).update(ptx=recalled.ptx, compiled=recalled.compiled, variables=recalled.variables)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} is of this process; pickle the kernel, and compile it there; or its ptx or cubin")
 
     def __repr__(self) -> str:
         return f"<Compilation of {', '.join(self.kernels)} for {self.target.name}>"

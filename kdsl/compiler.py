@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -161,6 +162,9 @@ class ConfiguredKernel(Generic[P]):
         """For arrays whose offsets do not fit 32 bits."""
         self.kernel.specialize(arguments, keywords, wide=True).launcher.bind(self.config)(*arguments, **keywords)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return operator.getitem, (self.kernel, self.config)
+
     def __repr__(self) -> str:
         return f"{self.kernel!r}[{self.config.grid}, {self.config.block}]"
 
@@ -183,9 +187,17 @@ class Kernel(Generic[P]):
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
 
-    def __reduce__(self) -> str:
-        # Pickled as functions are, by name: another process imports and compiles it.
-        return self.function.__qualname__
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        from kdsl.pickling import reduced  # start-up cost: few programs pickle kernels
+
+        return reduced(self, self.function, self.options)
+
+    def __copy__(self) -> Kernel[P]:
+        return self
+
+    def __deepcopy__(self, _: object) -> Kernel[P]:
+        # As functions are: what it is compiled from does not change.
+        return self
 
     @property
     def name(self) -> str:

@@ -188,6 +188,9 @@ def current_stream() -> stream.Stream:
 class NamedStream(_Recording, stream.NamedStream):
     """A default stream of the current device, whichever that is."""
 
+    def __reduce__(self) -> str:
+        return stream.NAMED[self.handle]
+
 
 legacy_stream = NamedStream(1, current_backend)
 per_thread_stream = NamedStream(2, current_backend)

@@ -170,6 +170,9 @@ class LoadedModule:
             f"kernel's. A Ptr or an i64 has 8 bytes, an Array its address and 4 for each extent"
         )
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} is of this process; pickle the path or the bytes, and load_module() them there")
+
     def __repr__(self) -> str:
         return f"<module {self.name} on {self.backend.name}>"
 
@@ -352,6 +355,9 @@ class LoadedKernel:
 
     def __call__(self, *arguments: Any) -> NoReturn:
         raise not_configured(self.name, arguments)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} is of this process; pickle the class of @cuda_module, and load() it there")
 
     def __repr__(self) -> str:
         return f"<loaded kernel {self.name}>"

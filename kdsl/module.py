@@ -41,6 +41,9 @@ class LoadedKernels:
     def __dir__(self) -> list[str]:
         return [*self._kernels, "globals"]
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("loaded kernels are of this process; pickle the class of @cuda_module, and load() it there")
+
 
 def _of(launchers: Callable[[], Mapping[str, Launcher]], name: str) -> Launcher:
     return launchers()[name]
@@ -93,12 +96,25 @@ class _Loading:
 class KernelModule:
     """The kernels of a class, compiled into one PTX module. Made by the `cuda_module` decorator."""
 
-    def __init__(self, name: str, kernels: tuple[Kernel[Any], ...]) -> None:
+    def __init__(self, name: str, kernels: tuple[Kernel[Any], ...], place: tuple[str, str] | None = None) -> None:
         self.name = name
         self.kernels = kernels
+        self._place = place
+        """Module and name of the class, by which it is pickled."""
+        if place is not None:
+            self.__module__ = place[0]
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        from kdsl.pickling import is_importable  # start-up cost: few programs pickle modules
+
+        if self._place is not None and is_importable(self, *self._place):
+            return self._place[1]
+        return KernelModule, (self.name, self.kernels, self._place)
 
     def __getattr__(self, name: str) -> Kernel[Any]:
-        for kernel in self.kernels if not name.startswith("_") else ():
+        # Why in this way? Copying and pickling ask for attributes before there are any.
+        kernels: tuple[Kernel[Any], ...] = vars(self).get("kernels", ()) if not name.startswith("_") else ()
+        for kernel in kernels:
             if kernel.name == name:
                 return kernel
         raise AttributeError(f"{self.name} has no kernel {name!r}")
@@ -161,4 +177,4 @@ def cuda_module(cls: type) -> KernelModule:
     kernels = tuple(value for value in vars(cls).values() if isinstance(value, Kernel))
     if not kernels:
         raise TypeError(f"@cuda_module class {cls.__name__} has no @kernel function in it")
-    return KernelModule(cls.__name__, kernels)
+    return KernelModule(cls.__name__, kernels, (cls.__module__, cls.__qualname__))

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 import numpy as np
 
@@ -83,6 +83,9 @@ class Emulator(EmulatedHostMemory):
     def target(self, target: str) -> None:
         self._target = target
         self.limits = limits_of(target)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} is of this process; pickle its kdsl.Device, which is opened by name")
 
     def start(self) -> None:
         """Nothing: the emulator is ready once it is made."""

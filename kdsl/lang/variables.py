@@ -5,8 +5,10 @@ What the host does with them is in `kdsl.variables`; this is what the compiler m
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -49,6 +51,15 @@ class Variable:
         self.lock = Lock()
         self.homes: dict[Any, Any] = {}
         """Where it lies on each device that it is on."""
+        self._sent_as: str | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A kernel that is pickled by value takes it along. Where it comes twice it is one variable again.
+        if self._sent_as is None:
+            self._sent_as = os.urandom(16).hex()
+            _KNOWN[self._sent_as, self.initial] = self
+        given = (self.shape, self.type.element, self.type.space, self.initial, self.name)
+        return _restored, (type(self), self._sent_as, given)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -74,6 +85,21 @@ class Variable:
     def dtype(self) -> np.dtype[Any]:
         """NumPy's type of its scalars."""
         return self.scalar.numpy
+
+
+_KNOWN: WeakValueDictionary[tuple[str, bytes | None], Variable] = WeakValueDictionary()
+"""Variables that were pickled or unpickled, by what they were sent as and their first bytes."""
+_KNOWING = Lock()
+
+
+def _restored(kind: type[Variable], sent_as: str, given: tuple[Any, ...]) -> Variable:
+    """A pickled variable: it begins anew in each process, and there is one of it."""
+    with _KNOWING:
+        found = _KNOWN.get((sent_as, given[3]))
+        if found is None:
+            found = _KNOWN[sent_as, given[3]] = kind(*given)
+            found._sent_as = sent_as
+        return found
 
 
 def checked_shape(shape: Any) -> tuple[int, ...]:

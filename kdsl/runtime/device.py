@@ -30,6 +30,12 @@ class Device:
         self.backend = import_module("kdsl.current").backend_of(device)
 
     @classmethod
+    def current(cls) -> Device:
+        """The device that is current: see `kdsl.current_device`."""
+        device: Device = import_module("kdsl.current").current_device()
+        return device
+
+    @classmethod
     def of(cls, backend: Backend) -> Device:
         """The face of a driver or emulator."""
         device = object.__new__(cls)

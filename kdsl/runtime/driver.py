@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 from kdsl.backend import DeviceError, DeviceLimits, Dim3, Launch
 from kdsl.runtime import driver_assemble, driver_launch, driver_modules, foreign_memory
@@ -70,6 +70,9 @@ class CudaDriver(DriverHostMemory, DriverOccupancy):
         """How many GPUs the driver finds; call it only if `available`."""
         found = bindings() if api is None else api
         return int(found.cuDeviceGetCount()[1])
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} is of this process; pickle its kdsl.Device, which is opened by name")
 
     def start(self) -> None:
         self._calls.start_beside()

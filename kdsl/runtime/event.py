@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from kdsl.backend import Backend
 from kdsl.runtime.awaiting import wait_for
@@ -32,6 +32,9 @@ class Event:
         self.stream = 0
         """The handle of the stream that it was recorded in last."""
         self.handle = backend.create_event(timing, blocking_sync)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} is of this process; make an event where it is used")
 
     def record(self, stream: Stream | None = None) -> None:
         """Move the event to the end of what is in ``stream`` now (in the current stream if None)."""

@@ -307,6 +307,15 @@ class DeviceArray:
     def __copy__(self) -> DeviceArray:
         return self._view(self._geometry())
 
+    def __deepcopy__(self, _: object) -> DeviceArray:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from kdsl.runtime.pickled_arrays import restored  # start-up cost: few programs pickle arrays
+
+        # As what it holds: the address means nothing in another process.
+        return restored, (self.to_host(), getattr(self.layout.type, "python", None))
+
     # Sharing.
 
     def lend(self) -> None:

@@ -53,6 +53,9 @@ class Stream:
         stream.priority, stream.blocking = stream._streams.stream_facts(handle)
         return stream
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TypeError(f"{self!r} is of this process; make a stream where it is used")
+
     @property
     def backend(self) -> Backend:
         return self._backend

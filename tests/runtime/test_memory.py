@@ -165,9 +165,9 @@ def test_repr(backend: Any) -> None:
 
 def test_memory_has_one_owner(backend: Any) -> None:
     array = zeros(3, np.int32, backend=backend)
-    for duplicate in (copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError, match="to_host"):
-            duplicate(array)
+    with pytest.raises(TypeError, match="to_host"):
+        pickle.dumps(array._owner)
+    assert copy.deepcopy(array).address != array.address
     other = copy.copy(array)  # shares the memory, as a reshape does
     del array
     gc.collect()
