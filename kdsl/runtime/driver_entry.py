@@ -1,7 +1,7 @@
 """The driver's launch function by its address: the one call that is made often enough for its price to count.
 
-Through cuda-python a launch takes eleven arguments, each looked at and converted; here it takes four that were
-converted when the launch was prepared, which is half the price.
+Through cuda-python a launch takes eleven arguments, each looked at and converted; here it takes three addresses that
+were found when the launch was prepared.
 """
 
 from __future__ import annotations
@@ -11,13 +11,17 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from kdsl.records import dataclass
 from kdsl.runtime.errors import DriverUnavailableError
+from kdsl.runtime.native_call import native_call
 
 LEGACY_STREAM, PER_THREAD_STREAM = 1, 2
 """CU_GET_PROC_ADDRESS_LEGACY_STREAM and CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM."""
 
-Native = Callable[..., int]
-"""`cuLaunchKernelEx`, of `reference`s to a LaunchStruct, the function, None and the list of parameters: its code."""
+Native = Callable[[int, int, int], int]
+"""`cuLaunchKernelEx`, of the addresses of a LaunchStruct (a `Reference`), of the function, and of the list of
+parameters: its code.
+"""
 
 
 class LaunchStruct(ctypes.Structure):
@@ -49,18 +53,37 @@ class LaunchStruct(ctypes.Structure):
         return made
 
 
-def launch_function(api: Any) -> Native:
-    """`cuLaunchKernelEx`, of the driver that ``api`` talks to. It gives up the GIL while it runs."""
+class Reference(int):
+    """The address of a LaunchStruct, which it keeps."""
+
+    struct: LaunchStruct
+
+    @classmethod
+    def to(cls, struct: LaunchStruct) -> Reference:
+        reference = cls(ctypes.addressof(struct))
+        reference.struct = struct
+        return reference
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The driver's launch function, which gives up the GIL while it runs; ``kept`` is what it needs."""
+
+    launch: Native
+    kept: object
+
+
+def launch_entry(api: Any) -> Entry:
+    """`cuLaunchKernelEx`, of the driver that ``api`` talks to."""
     # As cuda-python itself does, through which memory is copied and filled: stream 0 has to be the same one.
     per_thread = int(os.environ.get("CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM") or 0)
     # 12000: the oldest driver that there is to be.
     result = api.cuGetProcAddress(b"cuLaunchKernelEx", 12000, PER_THREAD_STREAM if per_thread else LEGACY_STREAM)
     if int(result[0]) or not int(result[1]):
         raise DriverUnavailableError("the NVIDIA driver is too old: it has no cuLaunchKernelEx")
-    # Why no argument types? They would convert at each call what `reference` has converted before.
-    return ctypes.CFUNCTYPE(ctypes.c_int)(int(result[1]))
-
-
-def reference(address: int) -> Any:
-    """An address as an argument of `Native`."""
-    return ctypes.c_void_p.from_param(address)
+    native = native_call(int(result[1]))
+    if native is not None:
+        return Entry(native.call, native)
+    pointers = (ctypes.c_void_p,) * 4
+    called = ctypes.CFUNCTYPE(ctypes.c_int, *pointers)(int(result[1]))
+    return Entry(lambda config, function, parameters: int(called(config, function, None, parameters)), called)

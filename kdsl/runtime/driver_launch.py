@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from kdsl.backend import Launch
 from kdsl.runtime import driver_errors
 from kdsl.runtime.driver_calls import Calls, error_text, forked_error, lost
-from kdsl.runtime.driver_entry import LaunchStruct, reference
+from kdsl.runtime.driver_entry import LaunchStruct, Reference
 from kdsl.runtime.driver_modules import CudaFunction
 from kdsl.runtime.driver_resources import resources
 from kdsl.runtime.errors import LaunchConfigValueError
@@ -55,14 +54,11 @@ def _prepare(calls: Calls, function: CudaFunction, launch: Launch) -> Enqueue:
         _check_that_it_fits(calls, function, launch, config)
     described = (function.name, launch)
     # The closures hold what the driver reads by address.
-    configuration, handle = (
-        ctypes.byref(LaunchStruct.copied(config, (function, launch))),
-        reference(int(function.handle)),
-    )
+    configuration, handle = Reference.to(LaunchStruct.copied(config, (function, launch))), int(function.handle)
 
     def enqueue(buffer: ParameterBuffer) -> None:
         # The parameters go as one packed buffer: `extra`, not an array of pointers.
-        code = calls.launch(configuration, handle, None, buffer.argument)
+        code = calls.launch(configuration, handle, buffer.extra)
         if code:
             again(code, buffer)
         if calls.latest is not described:
@@ -73,7 +69,7 @@ def _prepare(calls: Calls, function: CudaFunction, launch: Launch) -> Enqueue:
             raise refused(calls, function, launch, code)
         # This thread has no context yet. Looking at each launch would cost more than failing once.
         calls.enter()
-        code = calls.launch(configuration, handle, None, buffer.argument)
+        code = calls.launch(configuration, handle, buffer.extra)
         if code:
             raise refused(calls, function, launch, code)
 

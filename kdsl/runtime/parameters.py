@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
 
 # cuda.h: CU_LAUNCH_PARAM_END, CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE.
 _END, _BUFFER_POINTER, _BUFFER_SIZE = 0, 1, 2
 
 
 class ParameterBuffer(bytearray):
-    """Packed kernel arguments. ``extra`` is the address of the `cuLaunchKernel` list that points at them, and
-    ``argument`` the same for a call through ctypes.
+    """Packed kernel arguments. ``extra`` is the address of the `cuLaunchKernel` list that points at them.
 
-    The list is built once: a launch then passes one object. Everything that the driver reads by address is held here.
+    The list is built once: a launch then passes one integer. Everything that the driver reads by address is held here.
     """
 
-    __slots__ = ("_held", "argument", "extra")
+    __slots__ = ("_held", "extra")
     extra: int
-    argument: Any
     _held: tuple[object, ...]
 
     def __init__(self, source: int | bytes | bytearray) -> None:
         super().__init__(source)
-        self.extra, self.argument = 0, None
+        self.extra = 0
         if not self:
             return  # a kernel without parameters: NULL
         # The export also pins the bytearray: it cannot be resized, so its address stays.
@@ -33,4 +30,3 @@ class ParameterBuffer(bytearray):
         table = (ctypes.c_void_p * len(listed))(*listed)
         self._held = (view, length, table)
         self.extra = ctypes.addressof(table)
-        self.argument = ctypes.c_void_p.from_param(self.extra)

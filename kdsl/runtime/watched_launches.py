@@ -10,7 +10,7 @@ from typing import Any
 
 from kdsl.backend import Launch
 from kdsl.runtime.driver_calls import Calls
-from kdsl.runtime.driver_entry import LaunchStruct
+from kdsl.runtime.driver_entry import LaunchStruct, Reference
 from kdsl.runtime.driver_modules import CudaFunction
 
 Describe = Callable[[], tuple[CudaFunction, Launch, bytes]]
@@ -18,9 +18,6 @@ Describe = Callable[[], tuple[CudaFunction, Launch, bytes]]
 Watcher = Callable[[Callable[[int], int], int, Describe], int]
 """Gets what launches in the stream it is given, the stream that was asked for, and what is launched; returns the
 driver's code."""
-
-# From an argument that was converted for a call back to the address: what no attribute of it tells.
-_ADDRESS = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(lambda address: address)
 
 
 def watch(calls: Calls, watcher: Watcher | None) -> None:
@@ -30,11 +27,11 @@ def watch(calls: Calls, watcher: Watcher | None) -> None:
         calls.watch(None)
         return
 
-    def launch(config: Any, function: Any, unused: None, parameters: Any) -> int:
-        asked: LaunchStruct = config._obj
+    def launch(config: Any, function: int, parameters: int) -> int:
+        asked: LaunchStruct = config.struct
 
         def in_stream(stream: int) -> int:
-            return native(ctypes.byref(asked.on(stream)), function, unused, parameters)
+            return native(Reference.to(asked.on(stream)), function, parameters)
 
         def describe() -> tuple[CudaFunction, Launch, bytes]:
             found, config = asked.launched
@@ -45,9 +42,9 @@ def watch(calls: Calls, watcher: Watcher | None) -> None:
     calls.watch(launch)
 
 
-def parameters_at(argument: Any) -> bytes:
-    """The packed parameters that `ParameterBuffer.argument` stands for."""
-    if argument is None:
+def parameters_at(extra: int) -> bytes:
+    """The packed parameters that `ParameterBuffer.extra` stands for."""
+    if not extra:
         return b""
-    words = (ctypes.c_uint64 * 5).from_address(_ADDRESS(argument))
+    words = (ctypes.c_uint64 * 5).from_address(extra)
     return ctypes.string_at(words[1], ctypes.c_size_t.from_address(words[3]).value)
