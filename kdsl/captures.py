@@ -151,6 +151,7 @@ def words(parameters: bytes) -> Iterable[int]:
     return dict.fromkeys(struct.unpack_from(f"<{count}Q", parameters))
 
 
+CAPTURED_EVENT = "the event was recorded in a capture: there is no work before it to wait for"
 NOT_OUTSIDE = "what a capture waits for must be in the capture"
 AGAIN = "launch a graph outside of a capture; what it launches can be captured anew"
 WAITING = "what is captured has not run: wait after the graph was launched"

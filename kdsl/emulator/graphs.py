@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 from kdsl.backend import Launch
 from kdsl.captures import (
     AGAIN,
+    CAPTURED_EVENT,
     COPYING,
     DEFAULT_STREAM,
     NOT_JOINED,
@@ -29,6 +30,7 @@ from kdsl.records import dataclass
 from kdsl.stream_state import ANY_STREAM
 
 LEGACY = (0, 1)
+OUTSIDE = f"a captured stream waits for work outside of the capture: {NOT_OUTSIDE}"
 
 
 @dataclass(slots=True, eq=False)
@@ -181,7 +183,7 @@ class EmulatedGraphs(EmulatedStreams):
         recording = self._recording(stream)
         if captured is None:
             if recording is not None:
-                raise StreamCaptureError(f"a captured stream waits for an event from outside: {NOT_OUTSIDE}")
+                raise StreamCaptureError(OUTSIDE)
             return
         self._join(stream, *captured)
 
@@ -202,7 +204,7 @@ class EmulatedGraphs(EmulatedStreams):
         if before is not None:
             self._join(then, before, before.tails[first])
         elif after is not None:
-            raise StreamCaptureError(f"a captured stream waits for one that is not: {NOT_OUTSIDE}")
+            raise StreamCaptureError(OUTSIDE)
 
     def destroy_event(self, event: int) -> None:
         self._captured_events.pop(event, None)
@@ -223,7 +225,7 @@ class EmulatedGraphs(EmulatedStreams):
 
     def _check_outside(self, event: int) -> None:
         if event in self._captured_events:
-            raise StreamCaptureError("the event was recorded in a capture: there is no work before it to wait for")
+            raise StreamCaptureError(CAPTURED_EVENT)
 
     def synchronize_stream(self, stream: int) -> None:
         self._check_not_captured(stream)

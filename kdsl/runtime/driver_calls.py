@@ -172,6 +172,8 @@ class Calls:
         self._postponed: deque[Callable[[], object]] = deque()
         self.in_callback: Callable[[], bool] = lambda: False
         self.in_capture: Callable[[], bool] = lambda: False
+        # Where launches go that name no stream.
+        self.current_stream: Callable[[], int] = lambda: 0
         _mark_children(self)
         HOOKS.follow(self)
 

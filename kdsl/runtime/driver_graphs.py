@@ -11,9 +11,11 @@ from kdsl.backend import Launch
 from kdsl.captures import (
     AGAIN,
     ALLOCATING,
+    CAPTURED_EVENT,
     COPYING,
     DEFAULT_STREAM,
     NOT_JOINED,
+    NOT_OUTSIDE,
     WAITING,
     Capture,
     Pinned,
@@ -52,6 +54,7 @@ class DriverGraphs(DriverMemory):
         self._capture_ids: dict[int, Capture] = {}
         # By graph, and then by node: what kdsl launched.
         self._noted: dict[int, dict[int, Noted]] = {}
+        self._captured_events: set[int] = set()
         self._pins = Pins()
 
     # What a capture forbids. The driver would end the capture at such a call, and say little.
@@ -100,11 +103,10 @@ class DriverGraphs(DriverMemory):
 
     def _in_current(self, kind: str, name: str, addresses: tuple[int, ...], *more: int) -> bool:
         """Copy or fill in the current stream, if there is one."""
-        current = self.stream_state.current if self.stream_state.uses else None
-        if current is None or current.handle in LEGACY:
+        stream = self._current_stream()
+        if stream in LEGACY:
             self.captures.check(f"a {kind} in the default stream", COPYING)
             return False
-        stream = current.handle
         if not more[-1]:
             return True
         capture = self.capture_of(stream)
@@ -129,6 +131,45 @@ class DriverGraphs(DriverMemory):
     def _check_not_captured(self, stream: int) -> None:
         if self.captures and (stream in LEGACY or self.capture_of(stream) is not None):
             self.captures.check("waiting for a stream", WAITING)
+
+    # Events in captures. The driver would end the capture at some of these calls.
+
+    def record_event(self, event: int, stream: int) -> None:
+        super().record_event(event, stream)
+        if self.captures and self.capture_of(stream) is not None:
+            self._captured_events.add(event)
+        else:
+            self._captured_events.discard(event)
+
+    def wait_event(self, event: int, stream: int) -> None:
+        if self.captures:
+            if event not in self._captured_events:
+                if self.capture_of(stream) is not None:
+                    raise StreamCaptureError(f"a captured stream waits for work outside of the capture: {NOT_OUTSIDE}")
+            elif stream in LEGACY:
+                self.captures.check("a wait in the default stream", DEFAULT_STREAM)
+        super().wait_event(event, stream)
+
+    def destroy_event(self, event: int) -> None:
+        self._captured_events.discard(event)
+        super().destroy_event(event)
+
+    def synchronize_event(self, event: int) -> None:
+        self._check_event(event)
+        super().synchronize_event(event)
+
+    def event_done(self, event: int) -> bool:
+        self._check_event(event)
+        return super().event_done(event)
+
+    def elapsed_ms(self, start: int, end: int) -> float:
+        self._check_event(start)
+        self._check_event(end)
+        return super().elapsed_ms(start, end)
+
+    def _check_event(self, event: int) -> None:
+        if event in self._captured_events:
+            raise StreamCaptureError(CAPTURED_EVENT)
 
     @contextlib.contextmanager
     def loading(self) -> Iterator[None]:
@@ -168,9 +209,7 @@ class DriverGraphs(DriverMemory):
     def capture_of(self, stream: int) -> Capture | None:
         if not self.captures:
             return None
-        if not stream:
-            current = self.stream_state.current
-            stream = 0 if current is None else current.handle
+        stream = stream or self._current_stream()
         if stream in LEGACY:
             return None
         self._calls.enter()
@@ -265,9 +304,7 @@ class DriverGraphs(DriverMemory):
         code, found = self._calls.attempt("cuGraphExecUpdate", api.CUgraphExec(executable), api.CUgraph(graph))
         if code == UPDATE_FAILURE:
             why = "" if found is None else f" ({found.result.name})"
-            raise StreamCaptureError(
-                f"the driver cannot take the other graph's nodes over{why}; instantiate that graph"
-            )
+            raise StreamCaptureError(f"the driver cannot take over the other graph's nodes{why}; instantiate it")
         if code:
             raise self._calls.error(code, "cuGraphExecUpdate")
 
@@ -281,9 +318,7 @@ class DriverGraphs(DriverMemory):
         self._calls.call("cuGraphExecKernelNodeSetParams", *handles, values)
 
     def launch_executable(self, executable: Any, stream: int, kernels: Sequence[tuple[str, Launch]]) -> None:
-        if not stream and self.stream_state.uses:
-            current = self.stream_state.current
-            stream = 0 if current is None else current.handle
+        stream = stream or self._current_stream()
         if stream in LEGACY:
             self.captures.check("a launch in the default stream", DEFAULT_STREAM)
         if self.capture_of(stream) is not None:

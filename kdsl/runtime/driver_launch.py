@@ -31,10 +31,10 @@ def prepare(calls: Calls, function: CudaFunction, launch: Launch) -> Enqueue:
 
 def _waiting(calls: Calls, launch: Launch, enqueue: Enqueue) -> Enqueue:
     """A launch that ends before it returns. One that is captured into a graph has not begun, and is not waited for."""
-    stream = calls.api.CUstream(launch.stream)
 
     def enqueue_and_wait(buffer: ParameterBuffer) -> None:
         enqueue(buffer)
+        stream = calls.api.CUstream(launch.stream or calls.current_stream())
         if not int(calls.call("cuStreamIsCapturing", stream)):
             launched = len(calls.recent)
             calls.call("cuStreamSynchronize", stream)

@@ -42,6 +42,7 @@ class DriverStreams:
         self.captures = Captures(self._watch_launches)
         calls.in_callback = lambda: self.stream_state.in_callback
         calls.in_capture = lambda: bool(self.captures) and self.captures.disturbed
+        calls.current_stream = self._current_stream
         self._callbacks: dict[int, tuple[int, Callable[[], object], bool]] = {}
         self._tickets = itertools.count(1)
         # One C function for all callbacks; it lives as long as the driver may call it.
@@ -58,14 +59,17 @@ class DriverStreams:
 
     # Launches without a stream, in the current one.
 
+    def _current_stream(self) -> int:
+        current = self.stream_state.current if self.stream_state.uses else None
+        return 0 if current is None else int(current.handle)
+
     def _watch_launches(self) -> None:
         """Look at each launch while some thread has a current stream or captures one."""
         watch(self._calls, self._launch_watched if self.stream_state.uses or self.captures else None)
 
     def _launch_watched(self, launch: Callable[[int], int], asked: int, describe: Describe) -> int:
         """A launch in the current stream, where none was named."""
-        current = self.stream_state.current
-        stream = asked if asked or current is None else current.handle
+        stream = asked or self._current_stream()
         if stream in LEGACY:
             self.captures.check("a launch in the default stream", captures.DEFAULT_STREAM)
         if asked:

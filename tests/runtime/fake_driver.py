@@ -12,6 +12,8 @@ from typing import Any
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.driver_entry import LaunchStruct
 
+from .fake_graphs import FakeGraphs, Node, Refusal, parameters_at
+
 ATTRIBUTES = {
     "COMPUTE_CAPABILITY_MAJOR": 9,
     "COMPUTE_CAPABILITY_MINOR": 0,
@@ -39,11 +41,7 @@ LAUNCH_ATTRIBUTES = {
 }
 
 
-class Refusal(Exception):
-    """The code that a call gives in place of values."""
-
-
-class FakeDriver:
+class FakeDriver(FakeGraphs):
     """Stands in for `cuda.bindings.driver`. ``calls`` are the functions called; ``codes`` the next error codes by
     function.
 
@@ -55,6 +53,7 @@ class FakeDriver:
     """
 
     def __init__(self, real: Any, **attributes: int) -> None:
+        super().__init__()
         self.real = real
         self.attributes = {**ATTRIBUTES, **attributes}
         self.devices = 1
@@ -98,7 +97,7 @@ class FakeDriver:
             return getattr(self.real, name)
         implementation = getattr(type(self), f"_{name}", None)
         if implementation is None and not hasattr(self.real, name):
-            raise AttributeError(name)
+            raise AttributeError(name)  # of another version of the bindings
         if implementation is None:
             raise AssertionError(f"the fake driver has no {name}")
 
@@ -234,10 +233,18 @@ class FakeDriver:
         destination[:] = bytes(self.bytes_at(address, size))
 
     def _cuMemcpyDtoDAsync(self, destination: int, source: int, size: int, stream: int) -> None:
-        memoryview(self.bytes_at(destination, size)).cast("B")[:] = bytes(self.bytes_at(source, size))
+        def copy() -> None:
+            memoryview(self.bytes_at(destination, size)).cast("B")[:] = bytes(self.bytes_at(source, size))
+
+        if not self.record(stream, Node(1, [], copy)):
+            copy()
 
     def _cuMemsetD8Async(self, address: int, value: int, size: int, stream: int) -> None:
-        memoryview(self.bytes_at(address, size)).cast("B")[:] = bytes([value]) * size
+        def fill() -> None:
+            memoryview(self.bytes_at(address, size)).cast("B")[:] = bytes([value]) * size
+
+        if not self.record(stream, Node(2, [], fill)):
+            fill()
 
     def _cuMemsetD16Async(self, address: int, value: int, count: int, stream: int) -> None:
         assert address % 2 == 0
@@ -321,12 +328,7 @@ class FakeDriver:
         return (self.function_attributes[attribute.name.removeprefix("CU_FUNC_ATTRIBUTE_")],)
 
     def _run(self, function: Any, extra: int) -> None:
-        """Read the parameters as the driver does: through the list at ``extra``."""
-        words = (ctypes.c_uint64 * 5).from_address(extra) if extra else (1, 0, 2, 0, 0)
-        assert (words[0], words[2], words[4]) == (1, 2, 0)
-        size = ctypes.c_size_t.from_address(words[3]).value if extra else 0
-        parameters = ctypes.string_at(words[1], size) if size else b""
-        list(self.kernels.values())[int(function) - 200](parameters)
+        self.run_kernel(int(function), parameters_at(extra))
 
     def _cuGetProcAddress(self, name: bytes, version: int, flags: int) -> Any:
         assert (name, version, flags) == (b"cuLaunchKernelEx", 12000, 1)
@@ -361,10 +363,14 @@ class FakeDriver:
         *numbers, stream, parameters, extra = args
         assert isinstance(stream, self.real.CUstream) and parameters == 0
         self.is_stream(stream)
+        if self.record(stream, self.kernel_node(function, parameters_at(extra), tuple(numbers))):
+            return
         self.launched.append((*numbers, int(stream)))
         self._run(function, extra)
 
     def _cuLaunchKernelEx(self, config: Any, function: Any, parameters: int, extra: int) -> None:
+        if self.record(config.hStream, self.kernel_node(function, parameters_at(extra), (config.gridDimX,))):
+            return
         self.launched.append(
             (
                 config.gridDimX,
@@ -417,17 +423,26 @@ class FakeDriver:
         self.is_stream(stream)
         self.is_event(event)
         assert flags == 0
+        if int(event) in self.captured_events:
+            capture, tails = self.captured_events[int(event)]
+            assert self.capture_at(stream) in (None, capture) and capture in self.captures
+            capture.tails[int(stream)] = list(dict.fromkeys([*capture.tails.get(int(stream), []), *tails]))
+        elif self.capture_at(stream) is not None:
+            raise Refusal(905)
 
     def _cuLaunchHostFunc(self, stream: Any, function: Any, data: int) -> None:
         self.is_stream(stream)
         assert isinstance(function, self.real.CUhostFn)
         call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(int(function))
+        if self.record(stream, Node(3, [], lambda: call(data))):
+            return
         thread = threading.Thread(target=call, args=(data,))
         thread.start()
         thread.join()
 
     def _cuStreamIsCapturing(self, stream: Any) -> Any:
-        return (self.real.CUstreamCaptureStatus(int(int(stream) in self.capturing)),)
+        captured = int(stream) in self.capturing or self.capture_at(stream) is not None
+        return (self.real.CUstreamCaptureStatus(int(captured)),)
 
     def _cuPointerGetAttribute(self, attribute: Any, address: int) -> Any:
         return (self.pointers.get(address, {}).get(attribute.name.removeprefix("CU_POINTER_ATTRIBUTE_"), 0),)
@@ -444,9 +459,14 @@ class FakeDriver:
     def _cuEventRecord(self, event: Any, stream: Any) -> None:
         self.is_event(event)
         self.is_stream(stream)
+        self.captured_events.pop(int(event), None)
+        capture = self.capture_at(stream)
+        if capture is not None:
+            self.captured_events[int(event)] = (capture, capture.tails[int(stream)])
 
     def _cuEventQuery(self, event: Any) -> None:
-        self.is_event(event)
+        if self.is_event(event) in self.captured_events:
+            raise Refusal(907)
 
     def _cuEventSynchronize(self, event: Any) -> None:
         self.is_event(event)

@@ -353,6 +353,16 @@ def test_memory_is_given_back_with_the_last_graph(device: str) -> None:
         gc.enable()
 
 
+class Outside:
+    """Records events in a stream of the current device that is not captured."""
+
+    def record(self) -> kdsl.Event:
+        return kdsl.Stream().record()  # type: ignore[return-value]
+
+
+OUTSIDE = Outside()
+
+
 def refuse_numpy(x: kdsl.DeviceArray, stream: kdsl.Stream) -> None:
     add[1, 64](np.ones(64, np.int32), 1, 64)
 
@@ -382,6 +392,12 @@ REFUSED: list[tuple[Callable[[kdsl.DeviceArray, kdsl.Stream], object], type[Exce
     (refuse_legacy, StreamCaptureError, "a launch in the default stream inside of a capture: leave the stream out"),
     (lambda x, s: s.record().synchronize(), StreamCaptureError, "the event was recorded in a capture"),
     (lambda x, s: s.record().done, StreamCaptureError, "the event was recorded in a capture"),
+    (
+        lambda x, s: s.wait(kdsl.Stream()),
+        StreamCaptureError,
+        "waits for work outside of the capture: what a capture waits",
+    ),
+    (lambda x, s: s.wait(OUTSIDE.record()), StreamCaptureError, "waits for work outside of the capture"),
 ]
 
 
