@@ -42,6 +42,7 @@ SMALL: dict[str, list[str]] = {
     "24_layer_norm": ["--rows", "37", "--vectors", "41"],
     "25_fft": ["--rows", "3"],
     "26_contracts": ["--n", "5004"],
+    "27_graphs": ["--height", "37", "--width", "45", "--pairs", "13"],
     "28_torch_op": ["--elements", "1001"],
 }
 
