@@ -50,7 +50,7 @@ else:
 
 
 def _methods(cls: type, frozen: bool, eq: bool, repr: bool) -> dict[str, Any]:
-    methods: dict[str, Any] = {"__init__": _init_written_later(cls)}
+    methods: dict[str, Any] = {"__init__": _init_written_later(cls, frozen)}
     if repr:
         methods["__repr__"] = _repr
     if eq:
@@ -61,17 +61,19 @@ def _methods(cls: type, frozen: bool, eq: bool, repr: bool) -> dict[str, Any]:
     return methods
 
 
-def _init_written_later(cls: type) -> Callable[..., None]:
+def _init_written_later(cls: type, frozen: bool) -> Callable[..., None]:
     def first(self: Any, *args: Any, **kwargs: Any) -> None:
-        written = _written_init(cls)
+        written = _written_init(cls, frozen)
         cls.__init__ = written  # type: ignore[misc]
         written(self, *args, **kwargs)
 
     return first
 
 
-def _written_init(cls: type) -> Callable[..., None]:
-    """``def __init__(self, x, y=default_y): put(self, 'x', x); put(self, 'y', y)``."""
+def _written_init(cls: type, frozen: bool) -> Callable[..., None]:
+    """``def __init__(self, x, y=default_y): put(self, 'x', x); put(self, 'y', y)``, or plain assignments, which take a
+    third of the time.
+    """
     # The `put` of all objects sets what is frozen for everybody else.
     known: dict[str, Any] = {"MISSING": dataclasses.MISSING, "put": object.__setattr__}
     parameters = ["self"]
@@ -87,7 +89,7 @@ def _written_init(cls: type) -> Callable[..., None]:
             value = f"make_{f.name}() if {f.name} is MISSING else {f.name}"
         else:
             parameters.append(f.name)
-        lines.append(f"    put(self, {f.name!r}, {value})")
+        lines.append(f"    put(self, {f.name!r}, {value})" if frozen else f"    self.{f.name} = {value}")
     exec("\n".join([f"def __init__({', '.join(parameters)}):", *lines]), known)
     written: Callable[..., None] = known["__init__"]
     written.__qualname__ = f"{cls.__qualname__}.__init__"

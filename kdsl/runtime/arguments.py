@@ -17,11 +17,12 @@ from kdsl.lang.struct_dtype import described, difference, dtype_name
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import I32, ML_DTYPES, U64, ArrayType, PointerType, ScalarType, Type, VectorType
 from kdsl.records import dataclass
+from kdsl.runtime.dlpack import NO_ORDER
 from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, ExtentError
 from kdsl.runtime.foreign_memory import device_of
 from kdsl.runtime.host_memory import in_place
 from kdsl.runtime.host_values import is_masked
-from kdsl.runtime.interface import NO_ORDER, ForeignArray, NotOnDeviceError, foreign_array
+from kdsl.runtime.interface import ForeignArray, NotOnDeviceError, foreign_array
 from kdsl.runtime.layout import contiguous_strides, is_contiguous
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.scalars import packable, shown
@@ -79,7 +80,8 @@ class Parameter:
         return kind(f"{self.where} takes {self.takes}, got {got}; {fix}")
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen: one is made for each argument of a launch, and each field would cost twice as much.
+@dataclass(slots=True)
 class ArrayArgument:
     """An array that fits its parameter. ``strides`` are in elements, None if C-contiguous.
 

@@ -17,6 +17,9 @@ from kdsl.runtime.foreign_array import ForeignArray, NotOnDeviceError, is_contig
 # DLDeviceType (dlpack.h).
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 
+NO_ORDER = -1
+"""The stream number for: wait for nothing."""
+
 VERSION = (1, 0)
 """The newest that we ask for. All 1.x have the same layout."""
 
@@ -91,8 +94,9 @@ def _extents(address: int, count: int) -> tuple[int, ...]:
     return struct.unpack(f"<{count}q", ctypes.string_at(address, 8 * count)) if count else ()
 
 
-def dlpack_array(value: Any, stream: int) -> ForeignArray:
-    """The array behind an object that has ``__dlpack__``. Work in ``stream``, if it is on a GPU, waits for its writers.
+def dlpack_array(value: Any, stream: int | None) -> ForeignArray:
+    """The array behind an object that has ``__dlpack__``. Work in ``stream``, if it is on a GPU, waits for its writers;
+    with None the library is told none.
 
     The view's owner keeps the memory alive. NotOnDeviceError says why there is none.
     """
@@ -102,7 +106,7 @@ def dlpack_array(value: Any, stream: int) -> ForeignArray:
             f"is in memory of another kind of device (DLPack's {kind}); copy it to the host or a GPU"
         )
     is_host = kind in (CPU, CUDA_HOST)
-    capsule = _capsule(value, None if is_host else stream or 1)
+    capsule = _capsule(value, None if is_host or stream is None else stream or 1)
     tensor = read(capsule)
     found = TYPES.get(tensor.code) if tensor.lanes == 1 else None
     strides = tensor.strides
@@ -110,7 +114,7 @@ def dlpack_array(value: Any, stream: int) -> ForeignArray:
         strides = None
     return ForeignArray(
         tensor.data, tensor.shape, found, found.numpy.name if found else _name(tensor), strides, tensor.readonly,
-        None if is_host or stream == -1 else stream, device=None if is_host else number, is_host=is_host,
+        None if is_host or stream == NO_ORDER else stream, device=None if is_host else number, is_host=is_host,
         owner=(capsule, value), is_ordered=False,
     )  # fmt: skip
 

@@ -11,7 +11,8 @@ from kdsl.lang.types import ScalarType
 from kdsl.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen: one is made for each argument of a launch, and each field would cost twice as much.
+@dataclass(slots=True)
 class ForeignArray:
     """Memory that someone else owns. ``strides`` are in elements, None if C-contiguous.
 

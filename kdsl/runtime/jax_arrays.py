@@ -9,7 +9,7 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from kdsl.runtime.dlpack import dlpack_array
+from kdsl.runtime.dlpack import NO_ORDER, dlpack_array
 from kdsl.runtime.foreign_array import ForeignArray, NotOnDeviceError
 
 IMMUTABLE = (
@@ -20,6 +20,8 @@ IMMUTABLE = (
 
 def is_jax(value: Any) -> bool:
     """Whether it is an array of JAX, or what stands for one while JAX traces."""
+    if not value.__class__.__module__.startswith("jax"):
+        return False  # Array's own check of what is one takes microseconds
     jax = sys.modules.get("jax")
     # While JAX is being imported it has no Array yet.
     kind = getattr(jax, "Array", None)
@@ -39,5 +41,6 @@ def jax_array(value: Any, stream: int) -> ForeignArray:
     count = len(value.devices())
     if count != 1:
         raise NotOnDeviceError(f"is spread over {count} devices; pass one of its addressable_shards' data")
+    # Why no -1? JAX takes it for a stream; and without one it orders nothing.
     # Not __cuda_array_interface__: it waits on the host until the array is ready, and has no bfloat16.
-    return replace(dlpack_array(value, stream), readonly=True, immutable=IMMUTABLE)
+    return replace(dlpack_array(value, None if stream == NO_ORDER else stream), readonly=True, immutable=IMMUTABLE)

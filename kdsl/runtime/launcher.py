@@ -26,6 +26,7 @@ from kdsl.runtime.calls import Call, Guards
 from kdsl.runtime.capture_arguments import capture_of, keep_for
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.contracts import FAST_FUNCTIONS, LaunchChecks, configured_value
+from kdsl.runtime.dlpack import NO_ORDER
 from kdsl.runtime.dynamo import generated, leave_alone, untraced
 from kdsl.runtime.errors import ArgumentTypeError, ExtentError, LaunchConfigValueError
 from kdsl.runtime.foreign_memory import note_launch
@@ -33,7 +34,6 @@ from kdsl.runtime.formats import struct_format
 from kdsl.runtime.graph_backend import introduce
 from kdsl.runtime.hooks import HOOKS, LaunchRecord, Observed
 from kdsl.runtime.host_arrays import HostArrays
-from kdsl.runtime.interface import NO_ORDER
 from kdsl.runtime.layout import layout_of
 from kdsl.runtime.packer import layout_name, name_prefix, packer_source, struct_name, variable_names
 from kdsl.runtime.parameters import ParameterBuffer

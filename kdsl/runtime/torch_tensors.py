@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from kdsl.lang.complex_type import ComplexType
@@ -37,10 +38,9 @@ def torch_array(torch: Any, tensor: Any) -> ForeignArray:
     """The tensor's memory; NotOnDeviceError for what has none, or has it in another form than its elements say."""
     # Why not __cuda_array_interface__? PyTorch builds it in Python on each access, refuses bfloat16 in some versions,
     # and tells no stream.
-    device = tensor.device
-    is_host = device.type == "cpu"
-    if not is_host and device.type != "cuda":
-        raise NotOnDeviceError(_elsewhere(device.type))
+    is_host = not tensor.is_cuda
+    if is_host and tensor.device.type != "cpu":
+        raise NotOnDeviceError(_elsewhere(tensor.device.type))
     if tensor.layout is not torch.strided or tensor.is_nested:
         fix = "pass t.values()" if tensor.is_nested else "pass t.to_dense()"
         raise NotOnDeviceError(f"is a {'nested' if tensor.is_nested else 'sparse'} tensor; {fix}")
@@ -51,13 +51,20 @@ def torch_array(torch: Any, tensor: Any) -> ForeignArray:
         )
     if tensor.is_conj() or tensor.is_neg():
         raise NotOnDeviceError("is a lazy conjugate or negative; pass t.resolve_conj().resolve_neg()")
-    name = str(tensor.dtype).removeprefix("torch.")
+    dtype = tensor.dtype
+    device = None if is_host else tensor.get_device()
     return ForeignArray(
-        _address(tensor), tuple(tensor.shape), TYPES.get(name), name,
+        _address(tensor), tuple(tensor.shape), dtypes(torch).get(dtype), str(dtype)[6:],
         None if tensor.is_contiguous() else tensor.stride(),
-        stream=None if is_host else current_stream(torch, device.index),
-        device=None if is_host else device.index, is_host=is_host, tensor=tensor,
+        stream=None if device is None else current_stream(torch, device),
+        device=device, is_host=is_host, tensor=tensor,
     )  # fmt: skip
+
+
+@cache
+def dtypes(torch: Any) -> dict[Any, ScalarType | ComplexType]:
+    """Our types by PyTorch's dtypes."""
+    return {getattr(torch, name): type_ for name, type_ in TYPES.items() if hasattr(torch, name)}
 
 
 def _elsewhere(device: str) -> str:
@@ -67,7 +74,7 @@ def _elsewhere(device: str) -> str:
 
 
 def _address(tensor: Any) -> int:
-    if type(tensor).__name__ not in ("FakeTensor", "FunctionalTensor"):  # where asking for an address is a warning
+    if tensor.__class__.__name__ not in ("FakeTensor", "FunctionalTensor"):  # where asking for an address is a warning
         try:
             address: int = tensor.data_ptr()
         except RuntimeError:  # of wrappers: vmap and grad, DTensor, FunctionalTensor

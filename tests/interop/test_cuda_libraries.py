@@ -21,7 +21,7 @@ def axpy(a: f32, x: Ptr[f32], y: Ptr[f32], n: i32) -> None:
 
 
 @kernel
-def spin_and_fill(x: Ptr[f32], n: i32, cycles: kdsl.i64) -> None:
+def spin_and_fill(x: Ptr[f32], n: i32, cycles: kdsl.u64) -> None:
     begin = kdsl.clock64()
     while kdsl.clock64() - begin < cycles:
         pass

@@ -230,7 +230,7 @@ def test_bf16_typestr_of_ml_dtypes() -> None:
 
 
 @kernel
-def spin_and_fill(x: Ptr[f32], n: i32, cycles: kdsl.i64) -> None:
+def spin_and_fill(x: Ptr[f32], n: i32, cycles: kdsl.u64) -> None:
     begin = kdsl.clock64()
     while kdsl.clock64() - begin < cycles:
         pass
