@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -14,7 +14,7 @@ from kdsl.backend import Launch
 from kdsl.contracts.contract import NOTHING, Contract
 from kdsl.contracts.evaluate import FUNCTIONS, NoValue, evaluate, python_source
 from kdsl.contracts.explain import explain
-from kdsl.contracts.expressions import Argument, Configured, Node, Number, OfArray, Value, leaves
+from kdsl.contracts.expressions import Argument, Configured, Node, Number, OfArray, Value, leaves, show
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ArrayType, Kind, PointerType, ScalarType, Type, VectorType
 from kdsl.records import dataclass
@@ -68,8 +68,8 @@ class LaunchChecks:
         self.staged_alignment = STAGED_ALIGNMENT if any(_is_pointer(leaf) for leaf in every) else LARGEST_VECTOR
         """What the copies of host arrays keep of their alignment."""
 
-    def check_configuration(self, launch: Launch) -> None:
-        """What the configuration alone says; LaunchConfigError if the kernel is not for it."""
+    def check_block(self, launch: Launch) -> None:
+        """LaunchConfigError for another block than the kernel is compiled for."""
         block = self.contract.fixed_block
         if block is not None and launch.block != block:
             said = block[0] if block[1:] == (1, 1) else block
@@ -77,6 +77,9 @@ class LaunchChecks:
                 f"block = {launch.block}, and {self.kernel} is compiled for blocks of {block}; launch it with block = "
                 f"{said}, or leave block={said} out of @kernel"
             )
+
+    def check_configuration(self, launch: Launch) -> None:
+        """What the configuration alone says; LaunchContractError if the kernel is not for it."""
         self._check(self._at_bind, lambda node: configured_value(launch, _configured(node)))
 
     def check(
@@ -88,19 +91,44 @@ class LaunchChecks:
         if not self._at_launch:
             return
         by_name = {p.name: (p, f, g) for p, f, g in zip(parameters, found, given, strict=True)}
+        self._check(self._at_launch, self._values(launch, by_name))
+
+    def check_change(
+        self, launch: Launch, known: Mapping[str, tuple[Parameter, Any, Any]], changed: Collection[str], *, anew: bool
+    ) -> None:
+        """As `check`, where only some arguments are others than in an earlier launch, and with ``anew`` the
+        configuration. ``known`` has for each parameter what fits it and what was given; of an array None, where nothing
+        is known of it but that it fitted.
+        """
+        value = self._values(launch, known)
+        for relation in self._at_launch:
+            named = [leaf for leaf in leaves(relation) if isinstance(leaf, Argument | OfArray)]
+            configured = any(isinstance(leaf, Configured) for leaf in leaves(relation))
+            if not (anew and configured) and not any(leaf.name in changed for leaf in named):
+                continue
+            lacking = sorted({leaf.name for leaf in named if known[leaf.name][1] is None})
+            if lacking:
+                raise LaunchContractError(
+                    f"{self.kernel} requires {show(relation)}, and of an earlier launch nothing is known of "
+                    f"{' and '.join(f'`{name}`' for name in lacking)}; give {' and '.join(lacking)} too"
+                )
+            self._check([relation], value)
+
+    def _values(self, launch: Launch, known: Mapping[str, tuple[Parameter, Any, Any]]) -> Callable[[Node], Value]:
+        """What a contract's names are in a launch."""
 
         def value(node: Node) -> Value:
             match node:
                 case Configured():
                     return configured_value(launch, node)
                 case Argument(name):
-                    return _scalar(*by_name[name])
+                    return _scalar(*known[name])
                 case OfArray(name):
-                    parameter, argument, _ = by_name[name]
+                    parameter, argument, _ = known[name]
                     return self._of_array(node, parameter, argument)
             raise AssertionError(node)
 
-        self._check(self._at_launch, value)
+        return value
 
     def _check(self, relations: Sequence[Node], value: Callable[[Node], Value]) -> None:
         for relation in relations:

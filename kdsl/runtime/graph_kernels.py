@@ -7,15 +7,15 @@ from __future__ import annotations
 import dataclasses
 import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kdsl.backend import Launch
 from kdsl.captures import RecordedNode
 from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import ArrayType, ScalarType, TupleType, Type, VectorType
-from kdsl.runtime.arguments import Parameter, array_argument, scalar_argument
+from kdsl.lang.types import ArrayType, PointerType, ScalarType, TupleType, Type, VectorType
+from kdsl.runtime.arguments import ArrayArgument, Parameter, array_argument, scalar_argument
 from kdsl.runtime.callables import function_type
 from kdsl.runtime.calls import check_tuple
 from kdsl.runtime.capture_arguments import on_the_host
@@ -52,14 +52,38 @@ def repacked(
     for name in arguments:
         if name not in launcher.names:
             raise ArgumentTypeError(f"{launcher.kernel}({', '.join(launcher.names)}) has no parameter {name!r}")
+    known = _of_earlier(launcher, values, places)
     for index, value in _parts(launcher, arguments):
         parameter = launcher.parameters[index]
         start, count = places[index]
         found = _checked(launcher, parameter, value)
+        known[parameter.name] = parameter, found, value
         values[start : start + count] = packed([parameter], [found], HostArrays(launcher.backend, []))
+    launcher.checks.check_change(launch, known, arguments, anew=configuration is not None)
     buffer = bytearray(node.parameters)
     _format(launcher).pack_into(buffer, 0, *values)
     return launch, bytes(buffer), dict(arguments)
+
+
+def _of_earlier(
+    launcher: Launcher, values: Sequence[Any], places: Sequence[tuple[int, int]]
+) -> dict[str, tuple[Parameter, Any, Any]]:
+    """What is known of each argument from what is packed for it, as a launch contract asks: nothing of the array behind
+    a Ptr, which has no size there.
+    """
+    known: dict[str, tuple[Parameter, Any, Any]] = {}
+    for parameter, (start, _) in zip(launcher.parameters, places, strict=True):
+        found, type_ = values[start], parameter.type
+        if isinstance(type_, ArrayType):
+            shape = tuple(values[start + 1 : start + 1 + type_.ndim])
+            strides = tuple(values[start + 1 + type_.ndim : start + 1 + 2 * type_.ndim]) if type_.strided else None
+            found = ArrayArgument(found, shape, strides)
+        elif isinstance(type_, PointerType):
+            found = None
+        elif isinstance(type_, ScalarType) and type_.name == "bf16":
+            (found,) = struct.unpack("<f", struct.pack("<I", found << 16))
+        known[parameter.name] = parameter, found, found
+    return known
 
 
 def _format(launcher: Launcher) -> struct.Struct:

@@ -222,12 +222,16 @@ class Launcher:
             self._bound[key] = run
         return run
 
-    def checked_config(self, config: LaunchConfig | Launch) -> Launch:
-        """The launch that a configuration means; LaunchConfigError if the device or the kernel cannot do it."""
+    def checked_config(self, config: LaunchConfig | Launch, *, is_launched: bool = True) -> Launch:
+        """The launch that a configuration means; LaunchConfigError if the device or the kernel cannot do it. What the
+        kernel's contract says of the grid holds for what ``is_launched``.
+        """
         config = self._as_compiled(config)
         launch = config.check(self.backend) if isinstance(config, LaunchConfig) else config
         self._check_threads(launch)
-        self.checks.check_configuration(launch)
+        self.checks.check_block(launch)
+        if is_launched:
+            self.checks.check_configuration(launch)
         return launch
 
     def _as_compiled(self, config: LaunchConfig | Launch) -> LaunchConfig | Launch:
