@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kdsl.compiler import Kernel
+from kdsl.contracts.contract import Contract
 from kdsl.ir.nodes import Function
 from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.types import ArrayType, PointerType, Type
@@ -28,6 +29,7 @@ class BuiltKernel:
     multiple: int
     cluster: tuple[int, int, int] | None
     cooperative: bool
+    contract: Contract
 
     def writes(self, index: int) -> bool:
         """Whether it may write through a slot."""
@@ -55,7 +57,7 @@ def built(kernel: Kernel[Any], types: Sequence[Type], tree: Function, cooperativ
     bounds = tree.options.launch_bounds
     return BuiltKernel(
         kernel.name, tree.name, (kernel.function.__doc__ or "").strip(), call, written, bounds[0] if bounds else None,
-        tree.block_multiple, tree.options.cluster, cooperative,
+        tree.block_multiple, tree.options.cluster, cooperative, kernel.contract_for(named),
     )  # fmt: skip
 
 

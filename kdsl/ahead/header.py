@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from kdsl.ahead.built import BuiltKernel
+from kdsl.contracts.expressions import show
 from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.fixed_array import FixedArrayType
 from kdsl.lang.layout import buffer_size, parameter_layout
@@ -239,7 +240,10 @@ def _kernel(kernel: BuiltKernel, types: _Types) -> str:
             members.append(f"    {types.field(field.name, field.type)}")
         checks.append(f'KDSL_ASSERT(offsetof({struct}, {member}) == {field.offset}, "{struct}.{member}");')
         pointers.append(f"(void *)&params->{member}")
-    lines = [f"/* {kernel.signature} */", f'#define {upper}_ENTRY "{kernel.entry}"']
+    requires = [f"   requires {show(relation)}" for relation in kernel.contract.relations]
+    if kernel.contract.fixed_block is not None:
+        requires.append(f"   is launched with blocks of {kernel.contract.fixed_block}")
+    lines = ["\n".join([f"/* {kernel.signature}", *requires]) + " */", f'#define {upper}_ENTRY "{kernel.entry}"']
     lines += [f"#define {upper}_PARAMS_SIZE {buffer_size(layout)}"]
     if layout:
         lines += [f"typedef struct {struct} {{", *members, f"}} {struct};", *checks]

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from kdsl.ahead.built import BuiltKernel, is_array, place_of
+from kdsl.contracts.contract import Extents
+from kdsl.contracts.evaluate import python_source
+from kdsl.contracts.expressions import Argument, Configured, Node, OfArray, show
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ML_DTYPES, ArrayType, PointerType, ScalarType, Type, VectorType
 from kdsl.runtime import standalone
@@ -79,10 +82,43 @@ def _kernel(kernel: BuiltKernel) -> str:
             *(["    ["] + [f"        {parameter}," for parameter in parameters] + ["    ],"]),
             f"    most_threads={kernel.most_threads}, multiple={kernel.multiple}, cluster={kernel.cluster}, "
             f"cooperative={kernel.cooperative},",
+            *_contract(kernel),
             ")",
             "",
         ]
     )
+
+
+def _contract(kernel: BuiltKernel) -> list[str]:
+    """The text of a `standalone.Contract`."""
+    contract = kernel.contract
+    if contract.is_empty:
+        return []
+    types = dict(zip(kernel.call.names, kernel.call.types, strict=True))
+
+    def name(node: Node) -> str:
+        match node:
+            case Argument(name):
+                return f"v.argument({name!r})"
+            case OfArray(name, attribute, axis):
+                element = getattr(types[name], "element", None)
+                lanes = element.lanes if isinstance(element, VectorType) else 1
+                return f"v.array({name!r}, {attribute!r}, {axis}, {lanes})"
+            case Configured(what, axis):
+                return f"v.configured({what!r}, {axis!r})"
+        raise AssertionError(node)
+
+    def extents(found: Extents | None) -> str:
+        parts = [] if found is None else [python_source(node, name) for node in found]
+        return f"lambda v: ({', '.join(parts)})" if parts else "None"
+
+    lines = [f"        ({show(r)!r}, lambda v: {python_source(r, name)})," for r in contract.relations]
+    shared = "None" if contract.shared is None else f"lambda v: {python_source(contract.shared, name)}"
+    return [
+        "    contract=Contract((",
+        *lines,
+        f"    ), {extents(contract.block)}, {extents(contract.grid)}, {shared}, {contract.fixed_block}),",
+    ]
 
 
 def _python(type: Type) -> str:

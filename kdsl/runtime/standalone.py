@@ -9,7 +9,7 @@ import math
 import operator
 import struct
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -69,6 +69,67 @@ class Array(NamedTuple):
 
 
 Parameter = Scalar | Record | Array
+
+
+class Contract(NamedTuple):
+    """What a kernel requires of every launch: each relation as its text and a function of `Values`. ``block`` and
+    ``grid`` give extents without brackets, from the arguments; ``fixed_block`` is that of every launch.
+    """
+
+    requires: tuple[tuple[str, Callable[[Values], bool]], ...] = ()
+    block: Callable[[Values], tuple[int, int, int]] | None = None
+    grid: Callable[[Values], tuple[int, int, int]] | None = None
+    shared: Callable[[Values], int] | None = None
+    fixed_block: tuple[int, int, int] | None = None
+
+
+class Values:
+    """What the relations of a contract are about: the arguments of a launch, and its configuration."""
+
+    def __init__(self, kernel: Kernel[Any], given: Arguments, launch: _Launch | None = None) -> None:
+        self.kernel, self.given, self.launch = kernel, given, launch
+
+    def argument(self, name: str) -> Any:
+        """A scalar, as a plain number of Python's."""
+        value = self.given[self.kernel.names.index(name)]
+        return value.item() if isinstance(value, np.generic | np.ndarray) else value
+
+    def array(self, name: str, attribute: str, axis: int, lanes: int) -> int:
+        """What is known of an array; elements of ``lanes`` numbers are one."""
+        value = self.given[self.kernel.names.index(name)]
+        interface = value.__array_interface__ if isinstance(value, np.ndarray) else value.__cuda_array_interface__
+        shape, item = tuple[int, ...](interface["shape"]), np.dtype(interface["typestr"]).itemsize
+        if attribute == "ptr":
+            return int(interface["data"][0])
+        if attribute == "shape":
+            return int(shape[axis])
+        if attribute == "strides":
+            strides = interface.get("strides")
+            return int(strides[axis]) if strides is not None else math.prod(shape[axis + 1 :]) * item
+        sizes: dict[str, int] = {"size": math.prod(shape) // lanes, "ndim": len(shape), "nbytes": math.prod(shape) * item}
+        return sizes[attribute]
+
+    def configured(self, what: str, axis: str) -> int:
+        """A part of the configuration."""
+        assert self.launch is not None
+        if what == "shared":
+            return self.launch.shared
+        extents = self.launch.grid if what == "grid" else self.launch.block
+        return math.prod(extents) if axis == "size" else extents["xyz".index(axis)]
+
+
+def shift_left(a: int, b: int) -> int:
+    """``a << b`` for amounts that make sense of arguments."""
+    if not 0 <= b <= 128:
+        raise ArithmeticError(f"a shift by {b}")
+    return a << b
+
+
+def shift_right(a: int, b: int) -> int:
+    """``a >> b``; any amount that is not negative."""
+    if b < 0:
+        raise ArithmeticError(f"a shift by {b}")
+    return a >> b
 
 
 class DeviceArray:
@@ -222,10 +283,11 @@ class Kernel(Generic[L]):
         multiple: int = 1,
         cluster: tuple[int, int, int] | None = None,
         cooperative: bool = False,
+        contract: Contract | None = None,
     ) -> None:
         self.module, self.entry, self.names, self.parameters = module, entry, names, tuple(parameters)
         self.most_threads, self.multiple = most_threads, multiple
-        self.cluster, self.cooperative = cluster, cooperative
+        self.cluster, self.cooperative, self.contract = cluster, cooperative, contract or Contract()
         self._function: Any = None
 
     @property
@@ -239,6 +301,22 @@ class Kernel(Generic[L]):
             raise TypeError(f"{self.entry}[grid, block], [grid, block, stream] or [grid, block, stream, shared_bytes]")
         grid, block, stream, shared = (*configuration, None, 0)[:2] + (*configuration[2:], None, 0)[:2]
         return cast(L, _Launch(self, _extents("grid", grid), _extents("block", block), _stream(stream), shared or 0))
+
+    @property
+    def launch(self) -> L:
+        """``kernel.launch(...)`` without brackets, for a kernel whose contract says grid and block."""
+        return cast(L, self._launched)
+
+    def _launched(self, *arguments: Any, **keywords: Any) -> None:
+        contract = self.contract
+        if contract.grid is None or contract.block is None:
+            raise TypeError(
+                f"{self.entry} has no contract that says its grid and block: {self.entry}[grid, block](...)"
+            )
+        values = Values(self, _in_order(self, arguments, keywords))
+        grid, shared = contract.grid(values), contract.shared(values) if contract.shared is not None else 0
+        if 0 not in grid:
+            _Launch(self, grid, _extents("block", contract.block(values)), 0, shared)(*arguments, **keywords)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> NoReturn:
         raise TypeError(f"{self.entry} is launched as {self.entry}[grid, block](...)")
@@ -258,6 +336,9 @@ class _Launch:
             raise ValueError(f"block = {block}: {kernel.entry} is compiled for at most {kernel.most_threads} threads")
         if threads % kernel.multiple:
             raise ValueError(f"block = {block}: {kernel.entry} takes a multiple of {kernel.multiple} threads")
+        fixed = kernel.contract.fixed_block
+        if fixed is not None and tuple(block) != fixed:
+            raise ValueError(f"block = {block}: {kernel.entry} is compiled for blocks of {fixed}")
         self.kernel, self.grid, self.block, self.stream = kernel, grid, block, stream
         self.shared = operator.index(shared)
 
@@ -269,6 +350,7 @@ class _Launch:
         host = _HostArrays(module)
         try:
             packed = [value for parameter in kernel.parameters for value in _passed(kernel, parameter, given, host)]
+            self._check(given)
             host.copy_in()
             values = [value() if callable(value) else value for value in packed]
             for stream in host.producers:
@@ -277,6 +359,16 @@ class _Launch:
             host.copy_back()
         finally:
             host.release()
+
+    def _check(self, given: Arguments) -> None:
+        """ValueError for a relation of the contract that does not hold."""
+        for text, relation in self.kernel.contract.requires:
+            try:
+                holds = relation(Values(self.kernel, given, self))
+            except (ArithmeticError, IndexError):
+                holds = False
+            if not holds:
+                raise ValueError(f"{self.kernel.entry} requires {text}")
 
     def _wait_for(self, producer: int) -> None:
         """Let the launch come after what another stream has been given."""

@@ -100,3 +100,10 @@ def count(total: Ptr[i32], step: Constexpr[int]) -> None:
 @kernel
 def brains(x: Ptr[bf16], out: Ptr[f32]) -> None:
     out[0] = f32(x[0])
+
+
+@kernel(requires=("x.size >= n", "n >= 0", "grid.x * 64 >= n"), block=64, grid="ceil(n / 64)")
+def guarded(x: Ptr[f32], n: i32) -> None:
+    i = grid(1)
+    if i < n:
+        x[i] += 1.0

@@ -251,6 +251,26 @@ def test_wrong_configurations(loader: Any) -> None:
         loader.count[1, 128]
 
 
+def test_contracts_are_checked(loader: Any) -> None:
+    x = np.zeros(100, np.float32)
+    loader.guarded[2, 64](x, 100)
+    loader.guarded.launch(x, n=100)
+    loader.guarded.launch(x, 0)
+    assert (x == 2).all()
+    for launch, error in (
+        (lambda: loader.guarded[2, 64](x, 101), r"guarded requires x.size >= n"),
+        (lambda: loader.guarded[2, 64](x, -1), r"guarded requires n >= 0"),
+        (lambda: loader.guarded[1, 64](x, 100), r"guarded requires grid.x \* 64 >= n"),
+        (lambda: loader.guarded[2, 32](x, 100), r"guarded is compiled for blocks of \(64, 1, 1\)"),
+        (lambda: loader.guarded.launch(x, 101), r"guarded requires x.size >= n"),
+    ):
+        with pytest.raises(ValueError, match=error):
+            launch()
+    assert (x == 2).all()
+    with pytest.raises(TypeError, match="scale has no contract that says its grid and block"):
+        loader.scale.launch(x, x, 1.0, 1)
+
+
 def test_a_failed_build_writes_nothing(to_build: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="unknown architecture 'sm_12'"):
         build(to_build.scale, tmp_path / "out", targets=["sm_90", "sm_12"])
