@@ -323,8 +323,12 @@ class DriverGraphs(DriverMemory):
             self.captures.check("a launch in the default stream", DEFAULT_STREAM)
         if self.capture_of(stream) is not None:
             raise StreamCaptureError(f"a graph inside of a capture: {AGAIN}")
-        with self.unordered(stream):
-            self._calls.call("cuGraphLaunch", self._calls.api.CUgraphExec(executable), self._stream(stream))
+        handles = self._calls.api.CUgraphExec(executable), self._stream(stream)
+        if self.is_ordered(stream):
+            self._calls.call("cuGraphLaunch", *handles)
+        else:
+            with self.unordered(stream):
+                self._calls.call("cuGraphLaunch", *handles)
         if kernels and self._calls.latest is not kernels[-1]:
             for launched in kernels:
                 self._calls.note(launched)
