@@ -232,6 +232,7 @@ if TYPE_CHECKING:
     from kdsl.runtime.device import Device
     from kdsl.runtime.errors import ArgumentError, LaunchConfigError, LaunchContractError
     from kdsl.runtime.hooks import LaunchRecord, launch_hooks
+    from kdsl.runtime.markers import In, InOut, Out
     from kdsl.runtime.memory import DeviceArray
     from kdsl.runtime.memory_pool import MemoryInfo
     from kdsl.runtime.prepared import PreparedLaunch
@@ -299,6 +300,7 @@ _MODULES = {
     ),
     "kdsl.runtime.config": "LaunchConfig",
     "kdsl.runtime.device": "Device",
+    "kdsl.runtime.markers": "In InOut Out",
     "kdsl.runtime.memory": "DeviceArray",
     "kdsl.runtime.hooks": "LaunchRecord launch_hooks",
     "kdsl.runtime.memory_pool": "MemoryInfo",
@@ -341,6 +343,8 @@ __all__ = [
     "Event",
     "FixedArray",
     "Graph",
+    "In",
+    "InOut",
     "Kernel",
     "KernelModule",
     "LaunchConfig",
@@ -352,6 +356,7 @@ __all__ = [
     "LoadedModule",
     "MemoryFault",
     "MemoryInfo",
+    "Out",
     "PreparedLaunch",
     "Ptr",
     "Stream",

@@ -24,6 +24,7 @@ from kdsl.runtime.host_memory import in_place
 from kdsl.runtime.host_values import is_masked
 from kdsl.runtime.interface import ForeignArray, NotOnDeviceError, foreign_array
 from kdsl.runtime.layout import contiguous_strides, is_contiguous
+from kdsl.runtime.markers import Marker
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.scalars import packable, shown
 from kdsl.runtime.structs import struct_bytes
@@ -86,6 +87,7 @@ class ArrayArgument:
     """An array that fits its parameter. ``strides`` are in elements, None if C-contiguous.
 
     ``host`` must be copied to the device first. ``copy`` is what makes a contiguous copy, as a user writes it.
+    ``is_read`` and ``is_returned`` are a host array's copies, to the device and back if the kernel may write it.
     """
 
     address: int
@@ -95,6 +97,8 @@ class ArrayArgument:
     stream: int | None = None
     foreign: ForeignArray | None = None
     copy: str = "a contiguous copy"
+    is_read: bool = True
+    is_returned: bool = True
 
     @property
     def element_strides(self) -> tuple[int, ...]:
@@ -120,6 +124,8 @@ def array_argument(parameter: Parameter, value: Any, backend: Backend, stream: i
 
     ``stream`` is where the launch goes: arrays whose library tells no stream of its own are made ready there.
     """
+    if isinstance(value, Marker):
+        return _marked(parameter, value, backend, stream)
     if isinstance(value, DeviceArray):
         found = _device_array(parameter, value, backend)
     elif isinstance(value, np.ndarray):
@@ -134,6 +140,21 @@ def array_argument(parameter: Parameter, value: Any, backend: Backend, stream: i
         raise parameter.error(ArgumentValueError, where, parameter.passing("a copy"))
     _check_layout(parameter, found)
     return found
+
+
+def _marked(parameter: Parameter, marker: Marker, backend: Backend, stream: int) -> ArrayArgument:
+    """A host array that is copied as its marker says."""
+    name = type(marker).__name__
+    if not marker.is_read and not parameter.written:
+        fix = f"write In({parameter.name}), which is copied to the device"
+        raise parameter.error(ArgumentValueError, f"{marker!r}, and {parameter.kernel} only reads it", fix)
+    # What comes back not at all may be read-only.
+    seen = parameter if marker.is_returned else replace(parameter, written=False)
+    found = array_argument(seen, marker.array, backend, stream)
+    if found.host is None and 0 not in found.shape:
+        fix = f"pass it without {name}: it is used where it is"
+        raise parameter.error(ArgumentTypeError, f"{marker!r}, an array on the device", fix)
+    return replace(found, is_read=marker.is_read, is_returned=marker.is_returned)
 
 
 def _of_vectors(parameter: Parameter, vector: VectorType, found: ArrayArgument) -> ArrayArgument:

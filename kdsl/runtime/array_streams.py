@@ -9,7 +9,7 @@ import numpy as np
 from kdsl.captures import StreamCaptureError
 from kdsl.runtime.array_copies import host_bytes
 from kdsl.runtime.graph_backend import GraphBackend
-from kdsl.runtime.host_memory import HostMemory, HostMemoryBackend, memory_of
+from kdsl.runtime.host_memory import HostAllocator, HostMemory, memory_of
 from kdsl.runtime.host_values import HostArray, host_array
 from kdsl.runtime.stream import stream_handle
 from kdsl.runtime.stream_backend import StreamBackend
@@ -50,7 +50,7 @@ def write(array: DeviceArray, source: HostArray | DeviceArray, stream: Any) -> N
 
 def _stream_of(array: DeviceArray, stream: Any) -> tuple[Any, int]:
     backend = array.backend
-    if not (isinstance(backend, HostMemoryBackend) and isinstance(backend, StreamBackend)):
+    if not (isinstance(backend, HostAllocator) and isinstance(backend, StreamBackend)):
         raise ValueError(f"the {array.backend.name} has no copies in streams")
     return backend, stream_handle(stream, array.backend)
 

@@ -1,4 +1,4 @@
-"""Host memory that a GPU reaches, and copies that only enqueue: `kdsl.runtime.host_memory.HostMemoryBackend`, as a part
+"""Host memory that a GPU reaches, and copies that only enqueue: `kdsl.runtime.host_memory.HostAllocator`, as a part
 of the driver.
 """
 

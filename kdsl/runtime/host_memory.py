@@ -21,7 +21,7 @@ IN_PLACE = ("mapped", "managed")
 
 
 @runtime_checkable
-class HostMemoryBackend(Protocol):
+class HostAllocator(Protocol):
     """A backend with such memory, and copies that only enqueue."""
 
     def alloc_host(self, size: int, kind: Kind) -> tuple[int, int]:
@@ -68,7 +68,7 @@ class HostMemory:
         self.host = 0
         self.backend: Any = backend
         self.size, self.kind = size, kind
-        if not isinstance(backend, HostMemoryBackend):
+        if not isinstance(backend, HostAllocator):
             raise TypeError(f"the {backend.name} has no {kind} memory")
         self.host, self.device = backend.alloc_host(size, kind)
 

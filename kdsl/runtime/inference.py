@@ -25,6 +25,7 @@ from kdsl.lang.types import (
 from kdsl.runtime.callables import function_type
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 from kdsl.runtime.interface import NotOnDeviceError, foreign_array, is_foreign
+from kdsl.runtime.markers import unmarked
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.scalars import narrowest, shown
 
@@ -37,7 +38,7 @@ def infer_type(kernel: str, name: str, value: Any) -> Type:
 
     ArgumentTypeError for anything else.
     """
-    where = f"{kernel}: argument `{name}`"
+    where, value = f"{kernel}: argument `{name}`", unmarked(value)
     if isinstance(value, DeviceArray):
         return _array(where, value.layout.type, value.ndim, strided=not value.is_contiguous)
     if isinstance(value, np.ndarray):
@@ -73,6 +74,7 @@ def tuple_type(kernel: str, name: str, value: tuple[Any, ...]) -> TupleType:
 
 def element_type(wanted: str, value: Any) -> ScalarType | StructType:
     """The type of an array's elements; ``wanted`` begins the error for what is no array: what takes which type."""
+    value = unmarked(value)
     if isinstance(value, DeviceArray):
         return value.layout.type
     if isinstance(value, np.ndarray):

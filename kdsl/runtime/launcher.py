@@ -33,7 +33,7 @@ from kdsl.runtime.foreign_memory import note_launch
 from kdsl.runtime.formats import struct_format
 from kdsl.runtime.graph_backend import introduce
 from kdsl.runtime.hooks import HOOKS, LaunchRecord, Observed
-from kdsl.runtime.host_arrays import HostArrays
+from kdsl.runtime.host_arrays import HostArrays, Staged
 from kdsl.runtime.layout import layout_of
 from kdsl.runtime.packer import layout_name, name_prefix, packer_source, struct_name, variable_names
 from kdsl.runtime.parameters import ParameterBuffer
@@ -416,13 +416,15 @@ class _Bound:
             keep_for(capture, pairs, found)
         stream = self._order([a.stream for _, a in pairs if a.stream is not None and capture is None])
         enqueue = self.enqueue if stream == self.launch.stream else self._enqueue_on(stream)
-        hosted = [(a.host, p.written) for p, a in pairs if a.host is not None]
+        hosted = [Staged(a.host, a.is_read, p.written and a.is_returned) for p, a in pairs if a.host is not None]
         host = HostArrays(launcher.backend, hosted, launcher.checks.staged_alignment)
         try:
             host.copy_in()
             buffer = launcher.pack(packed(launcher.parameters, found, host))
             enqueue(buffer)
-            foreign = [(a.foreign, p.written) for p, a in pairs if a.foreign is not None and capture is None]
+            foreign = [
+                (a.foreign, p.written and a.is_returned) for p, a in pairs if a.foreign is not None and capture is None
+            ]
             note_launch(foreign, stream, launcher.backend)
             host.copy_back()
         finally:
