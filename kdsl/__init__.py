@@ -24,7 +24,7 @@ parameters  what a launch or `compile` says of a kernel's parameters
 annotations of parameters, as types; captured: what a kernel read by name; compiled: what a launch has to know of it
 groups      what groups of threads do together. It is written in the kernel language, and so are random (random
             numbers), complex_functions and block_copies
-module      several kernels in one module; loading: modules that other compilers made
+module      several kernels in one module; loading: modules that other compilers made; linking with them
 explorer    views of a compilation
 ahead       kernels built ahead of time for programs without kdsl, and stubs for type checkers
 cli         the ``kdsl`` command, with files (loading a user's), demo and doctor
@@ -128,6 +128,7 @@ if TYPE_CHECKING:
         reduce_or_sync,
         reduce_xor_sync,
     )
+    from kdsl.lang.extern import extern
     from kdsl.lang.fixed_array import FixedArray
     from kdsl.lang.index import (
         block_dim,
@@ -226,6 +227,7 @@ if TYPE_CHECKING:
         shfl_xor_sync,
     )
     from kdsl.lang.whole_grid import grid_dependency_wait, grid_launch_dependents, grid_sync
+    from kdsl.linking import link
     from kdsl.loading import LoadedKernel, LoadedModule, load_module
     from kdsl.module import KernelModule, cuda_module
     from kdsl.runtime.config import LaunchConfig
@@ -249,6 +251,7 @@ _MODULES = {
         "f8e4m3x2 f8e4m3x4 f8e5m2x2 f8e5m2x4 f16x2 f16x4 bf16x2 bf16x4 f32x2 f32x3 f32x4 f64x2 f64x3"
     ),
     "kdsl.lang.fixed_array": "FixedArray",
+    "kdsl.lang.extern": "extern",
     "kdsl.lang.index": (
         "thread_idx block_idx block_dim grid_dim grid gridsize lane_id warp_id warp_size "
         "lanemask_eq lanemask_lt lanemask_le lanemask_gt lanemask_ge"
@@ -289,6 +292,7 @@ _MODULES = {
     "kdsl.compilation": "Compilation",
     "kdsl.compiler": "Kernel kernel",
     "kdsl.current": "current_device devices set_device",
+    "kdsl.linking": "link",
     "kdsl.loading": "LoadedKernel LoadedModule load_module",
     "kdsl.module": "KernelModule cuda_module",
     "kdsl.variables": "constant device",
@@ -415,6 +419,7 @@ __all__ = [
     "empty",
     "empty_like",
     "errors",
+    "extern",
     "f8e4m3",
     "f8e4m3x2",
     "f8e4m3x4",
@@ -471,6 +476,7 @@ __all__ = [
     "lanemask_lt",
     "launch_hooks",
     "legacy_stream",
+    "link",
     "load",
     "load_module",
     "local",

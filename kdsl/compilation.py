@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kdsl.codegen.nvptx import OptimizedModule
     from kdsl.codegen.sass import Assembled, Resources
     from kdsl.ir import nodes as ir
+    from kdsl.runtime.linking import Input, Linked
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Compilation:
         """Its name in the cache, if it is there."""
         if recalled is not None:
             self.key = recalled.key
-            vars(self).update(ptx=recalled.ptx, compiled=recalled.compiled, variables=recalled.variables)
+            vars(self).update(ptx=recalled.ptx, compiled=recalled.compiled, variables=recalled.variables, externs=())
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} is of this process; pickle the kernel, and compile it there; or its ptx or cubin")
@@ -101,6 +102,33 @@ class Compilation:
     def variables(self) -> tuple[tuple[str, Variable], ...]:
         """The variables that the host reads and writes too, by their names in PTX."""
         return self.tree.variables
+
+    @cached_property
+    def externs(self) -> tuple[ir.Extern, ...]:
+        """The functions of other compilers that the PTX calls: it is linked with what defines them."""
+        return self.tree.externs
+
+    @cached_property
+    def linked(self) -> Linked:
+        """The PTX linked with what `externs` and ``@kernel(link=...)`` name, as a cubin. LinkError says what is
+        missing.
+        """
+        from kdsl.runtime.linking import link  # start-up cost: most kernels are not linked
+
+        inputs = self.link_inputs()
+        with self.timeline.step("link"):
+            return link(inputs, self.target.name)
+
+    def link_inputs(self) -> list[Input]:
+        """The PTX, and what it is linked with."""
+        from kdsl.runtime.images import Kind  # start-up cost, as above
+        from kdsl.runtime.linking import Input, read
+
+        named = [source for kernel in self.tree.kernels for source in kernel.options.link]
+        named += [source for extern in self.externs for source in extern.link]
+        # Several functions may be of one image, and name it in several ways.
+        others = {given.data: given for given in map(read, dict.fromkeys(named))}
+        return [Input(f"{', '.join(self.kernels)} (PTX of kdsl)", Kind.PTX, self.ptx.encode()), *others.values()]
 
     @cached_property
     def llvm(self) -> str:
@@ -139,7 +167,7 @@ class Compilation:
 
         ptx = self.ptx
         with self.timeline.step("assemble"):
-            return assemble(ptx, self.target)
+            return assemble(ptx, self.target, relocatable=bool(self.externs))
 
     @cached_property
     def cooperative(self) -> frozenset[str]:
@@ -152,8 +180,8 @@ class Compilation:
 
     @property
     def cubin(self) -> bytes:
-        """The machine code that ptxas makes of the PTX."""
-        return self._assembled.cubin
+        """The machine code that ptxas makes of the PTX, or the linker where the PTX calls functions of others."""
+        return self.linked.image if self.externs else self._assembled.cubin
 
     @property
     def resources(self) -> tuple[Resources, ...]:

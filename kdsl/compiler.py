@@ -24,6 +24,7 @@ from kdsl.contracts.types import constants_of
 from kdsl.current import IsCurrent, current_backend, timeline
 from kdsl.ir.options import Options
 from kdsl.ir.request import KernelRequest
+from kdsl.lang.extern import Source
 from kdsl.lang.parameter_types import ConstexprType, GenericType
 from kdsl.lang.types import ArrayType, PointerType, TupleType, Type
 from kdsl.locks import Lock
@@ -475,6 +476,7 @@ def kernel(
     launch_bounds: tuple[int, int, int] | tuple[int, int] | tuple[int] | int | None = None,
     cluster: tuple[int, int, int] | tuple[int, int] | tuple[int] | int | None = None,
     max_registers: int | None = None,
+    link: Source | Sequence[Source] = (),
     requires: str | Sequence[str] = (),
     block: int | str | Sequence[int | str] | None = None,
     grid: int | str | Sequence[int | str] | None = None,
@@ -489,8 +491,9 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     ``__restrict__``. ``debug``: check indices, divisors and casts while the kernel runs; KDSL_DEBUG=1 says so for every
     kernel that does not say ``debug=`` itself. ``launch_bounds``: threads of the largest block, and how many blocks
     should fit on an SM, as in ``(256, 2)``; a third number is the most blocks of a cluster. ``cluster``: blocks of a
-    cluster along x, y and z, in every launch. ``max_registers``: of a thread; more would be spilled. ``requires``,
-    ``block``, ``grid`` and ``shared`` are its launch contract, checked in every launch (docs/contracts.md), as in
+    cluster along x, y and z, in every launch. ``max_registers``: of a thread; more would be spilled. ``link``:
+    what is linked with it, beside what `extern` functions name (docs/modules.md). ``requires``, ``block``, ``grid`` and
+    ``shared`` are its launch contract, checked in every launch (docs/contracts.md), as in
     ``requires="a.size >= n", block=256, grid="ceil(n / 256)"``; ``min_arch``: the first architecture it is for, such as
     ``"sm_80"``. TypeError for anything else.
     """

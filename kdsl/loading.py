@@ -15,8 +15,10 @@ from kdsl.compiler import Kernel
 from kdsl.contracts.contract import NOTHING, Contract
 from kdsl.current import current_backend
 from kdsl.ir.options import Options
+from kdsl.lang.extern import Source, link_sources
 from kdsl.lang.layout import parameter_layout
 from kdsl.lang.types import Type, as_type
+from kdsl.linking import linked_for
 from kdsl.occupancy import KernelAttributes, Occupancy, SuggestedBlock
 from kdsl.parameters import by_name
 from kdsl.records import dataclass
@@ -29,6 +31,7 @@ from kdsl.runtime.entries import Entry, Place, entries
 from kdsl.runtime.errors import LaunchConfigValueError
 from kdsl.runtime.images import Kind, check_loads, kind_of
 from kdsl.runtime.launch import Configurations, Launcher, not_configured
+from kdsl.runtime.linking import Linked, read
 from kdsl.runtime.prepared import PreparedLaunch, prepare, split_configuration
 from kdsl.runtime.variables import ModuleVariables
 
@@ -184,23 +187,29 @@ class Lease:
         self.handle = handle
 
 
-def load_module(image: Image) -> LoadedModule:
-    """Load PTX, a cubin or a fatbin onto the current device: a path, or the bytes themselves. The emulator takes PTX
-    only.
+def load_module(image: Image | Linked, *, link: Source | Sequence[Source] = ()) -> LoadedModule:
+    """Load PTX, a cubin or a fatbin onto the current device: a path, the bytes themselves, or what `kdsl.link` gives.
+    The emulator takes PTX only. With ``link`` it is linked with what that names, as by `kdsl.link`.
 
     OSError if the file cannot be read, ImageError if it is no image or the device refuses it.
     """
-    name = "<bytes>" if isinstance(image, bytes) else str(image)
-    data = image if isinstance(image, bytes) else Path(image).read_bytes()
-    return load_image(data, name)
-
-
-def load_image(data: bytes, name: str) -> LoadedModule:
-    """Load an image onto the current device; errors name it."""
     backend = current_backend()
+    sources = link_sources("load_module", link)
+    if isinstance(image, Linked):
+        name, data = "<linked>", image.image
+    else:
+        name = "<bytes>" if isinstance(image, bytes) else str(image)
+        data = image if isinstance(image, bytes) else Path(image).read_bytes()
+    if sources:
+        data = linked_for(backend, backend.target, [read(part) for part in (data, *sources)])
+    return _load(backend, data, name)
+
+
+def _load(backend: Backend, data: bytes, name: str) -> LoadedModule:
     try:
         check_loads(data)
         handle = backend.load(data)
+        backend.kernels(handle)  # of a GPU's driver only this says whether it can use the image
     except DeviceError as error:
         error.args = (f"{name}: {error}",)
         raise

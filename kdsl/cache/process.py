@@ -14,6 +14,7 @@ from kdsl.cache.store import Store
 from kdsl.cache.versions import compiler_version
 from kdsl.compilation import Compilation, run_pipeline
 from kdsl.ir.request import KernelRequest
+from kdsl.linking import linked_for
 from kdsl.target import Target
 from kdsl.timeline import Timeline
 
@@ -74,6 +75,8 @@ def compile_cached(requests: Sequence[KernelRequest], target: Target, timeline: 
 
 def load_cached(backend: Backend, compilation: Compilation) -> Any:
     """Load a compilation onto a device: its machine code where the cache has it, and keep that where it has not."""
+    if compilation.externs:
+        return backend.load(linked_for(backend, compilation.target.name, compilation.link_inputs()))
     ptx, key, cache = compilation.ptx.encode(), compilation.key, CACHE.current()
     if key is None or cache is None or not isinstance(backend, AssemblingBackend):
         return backend.load(ptx)

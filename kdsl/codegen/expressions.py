@@ -15,6 +15,7 @@ from kdsl.codegen.context import Context
 from kdsl.codegen.conversions import cast, rebind_half
 from kdsl.codegen.debug_info import Locations
 from kdsl.codegen.effort import is_simple, needs_libdevice
+from kdsl.codegen.externs import emit_extern_call
 from kdsl.codegen.inline_ptx import emit_inline_ptx
 from kdsl.codegen.intrinsics import emit_intrinsic
 from kdsl.codegen.lists import fill
@@ -139,6 +140,8 @@ class Expressions:
                 return self._call(e)
             case ir.IntrinsicCall():
                 return self._at(e, emit_intrinsic, self.context, e, [self.value(a) for a in e.arguments])
+            case ir.ExternCall():
+                return self._at(e, emit_extern_call, self.context, e, [self.value(a) for a in e.arguments])
             case ir.Atomic():
                 address, values = self.value(e.address), [self.value(o) for o in e.operands]
                 return self._at(e, emit_atomic, self.context, e, address, values)

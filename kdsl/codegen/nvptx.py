@@ -10,6 +10,7 @@ from functools import lru_cache
 from llvmlite import binding
 
 from kdsl.codegen import libdevice
+from kdsl.codegen.externs import MARK
 from kdsl.codegen.lower import PTX_VERSION_FLAG, TRIPLE
 from kdsl.codegen.ptx_text import settle
 from kdsl.locks import Lock
@@ -29,6 +30,7 @@ _LOCK = Lock()
 """LLVM's options belong to the process, and others in it (Numba, say) want theirs as they were."""
 
 _EXTERNAL = re.compile(r"^\.extern \.func\s+(?:\([^)]*\)\s*)?([\w$.]+)", re.MULTILINE)
+_LINKED = re.compile(rf'^declare [^@\n]*@"([^"]+)"\(.*{MARK}', re.MULTILINE)
 _SYSTEM_CALLS = frozenset({"vprintf", "__assertfail"})
 
 
@@ -42,6 +44,8 @@ class OptimizedModule:
 
     module: binding.ModuleRef
     ptx_version: int
+    externs: frozenset[str] = frozenset()
+    """Functions that a linker will bring."""
 
     def __str__(self) -> str:
         return str(self.module)
@@ -56,7 +60,7 @@ def optimize(llvm: str, target: Target) -> OptimizedModule:
         libdevice.link(module, target, flush_subnormals='!"nvvm-reflect-ftz", i32 1' in llvm)
         builder = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options(speed_level=3))
         builder.getModulePassManager().run(module, builder)
-    return OptimizedModule(module, version)
+    return OptimizedModule(module, version, frozenset(_LINKED.findall(llvm)))
 
 
 def emit(optimized: OptimizedModule, target: Target) -> str:
@@ -65,7 +69,7 @@ def emit(optimized: OptimizedModule, target: Target) -> str:
     with _options(_NO_LSR):
         # A copy, because the code generator rewrites the module that it is given.
         ptx = machine.emit_assembly(optimized.module.clone())
-    strays = set(_EXTERNAL.findall(ptx)) - _SYSTEM_CALLS
+    strays = set(_EXTERNAL.findall(ptx)) - _SYSTEM_CALLS - optimized.externs
     if strays:
         raise InternalError(f"LLVM knows no such intrinsic, and the PTX would call it: {', '.join(sorted(strays))}")
     return settle(ptx)

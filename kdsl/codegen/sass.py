@@ -72,14 +72,16 @@ def find_tool(name: str, environment: Mapping[str, str] | None = None) -> Path |
     return next((Path(found) for found in candidates if found), None)
 
 
-def assemble(ptx: str, target: Target) -> Assembled:
-    """Machine code by ptxas, with Python's lines in it. Raises ToolMissing, or AssemblyError.
+def assemble(ptx: str, target: Target, *, relocatable: bool = False) -> Assembled:
+    """Machine code by ptxas, with Python's lines in it. Raises ToolMissing, or AssemblyError. ``relocatable``: to be
+    linked.
 
     The error has ptxas's words, and before each the Python line that the PTX line was made from.
     """
     with tempfile.TemporaryDirectory(prefix="kdsl-") as directory:
         Path(directory, "kernel.ptx").write_text(ptx, encoding="ascii")
         arguments = [f"-arch={target.name}", "-lineinfo", "-v", "kernel.ptx", "-o", "kernel.cubin"]
+        arguments += ["-c"] if relocatable else []
         try:
             report = _run("ptxas", arguments, directory)
         except AssemblyError as error:

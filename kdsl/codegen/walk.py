@@ -18,7 +18,7 @@ def operands(node: ir.Expr) -> tuple[ir.Expr, ...]:
             return (node.address,) if node.policy is None else (node.address, node.policy)
         case ir.ElementAddress():
             return (node.base, *node.indices)
-        case ir.Call() | ir.IntrinsicCall():
+        case ir.Call() | ir.IntrinsicCall() | ir.ExternCall():
             return node.arguments
         case ir.AssignExpr() | ir.TupleElement() | ir.Swizzle() | ir.FieldValue():
             return (node.value,)

@@ -22,6 +22,7 @@ from kdsl.frontend.mutating import call_method
 from kdsl.frontend.structs import class_type, struct_type
 from kdsl.frontend.syntax import EXPRESSIONS
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Tuple, Value, describe, type_of
+from kdsl.lang.extern import ExternFunction
 from kdsl.lang.intrinsic import Intrinsic
 from kdsl.lang.named import is_named_tuple
 from kdsl.lang.types import ArrayType, PointerType, TupleType, VectorType
@@ -30,6 +31,7 @@ HOST_FUNCTIONS = {
     "kdsl.host": "call it outside of the kernel, and pass the array as a parameter",
     "kdsl.variables": "make the array outside of the kernel, and name it here",
     "kdsl.compiler": "call it outside of the kernel",
+    "kdsl.linking": "call it outside of the kernel",
     "kdsl.loading": "call it outside of the kernel",
     "kdsl.module": "call it outside of the kernel",
 }
@@ -105,6 +107,10 @@ def _call_object(frame: Frame, callee: Any, node: ast.Call) -> Value:
     construct = handler(callee)
     if construct is not None:
         return construct(frame, node)
+    if isinstance(callee, ExternFunction):
+        from kdsl.frontend.externs import extern_call  # start-up cost: only kernels that are linked need it
+
+        return extern_call(frame, callee, node)
     if isinstance(callee, Intrinsic):
         return intrinsic_call(frame, callee, node, _python_function(callee))
     if getattr(callee, "__module__", None) == "math":

@@ -85,9 +85,17 @@ def _check_kernels(requests: list[KernelRequest]) -> Checked:
     kernels: list[ir.Function] = []
     functions: list[ir.Function] = []
     variables: dict[str, Variable] = {}
+    externs: dict[str, ir.Extern] = {}
     for request in requests:
         session = Session(
-            evaluate, call_function, request.options, reporter, captures, taken=taken, variables=variables
+            evaluate,
+            call_function,
+            request.options,
+            reporter,
+            captures,
+            taken=taken,
+            variables=variables,
+            externs=externs,
         )
         # Array uids are unique in the module: a function is never shared between kernels with arrays of their own.
         session.first_array = len(kernels) << 16
@@ -101,9 +109,8 @@ def _check_kernels(requests: list[KernelRequest]) -> Checked:
         functions += session.functions
     if reporter.failed:
         raise reporter.error()
-    return Checked(
-        ir.Module(tuple(kernels), tuple(functions), tuple(variables.items())), captures.found, captures.fixed
-    )
+    module = ir.Module(tuple(kernels), tuple(functions), tuple(variables.items()), tuple(externs.values()))
+    return Checked(module, captures.found, captures.fixed)
 
 
 def _kernel(session: Session, request: KernelRequest) -> ir.Function:

@@ -210,7 +210,7 @@ def _converted(frame: Frame, made: Definition, names: list[str], values: Argumen
     for name in names:
         value, place = values[name]
         what = f"`{name}` of `{made.name}`"
-        value = _argument(frame, value, place, made.types.get(name), what)
+        value = passed(frame, value, place, made.types.get(name), what)
         if name in made.constants:
             value = _constant(frame, value, place, made.constants[name], what)
         result[name] = (value, place)
@@ -256,7 +256,7 @@ def _with_rest(
         made.types[rest.arg] = GenericType(TupleType((type.template,) * len(extra)))
     elif type is not None:
         what = f"`{rest.arg}` of `{made.name}`"
-        extra = tuple((_argument(frame, value, place, type, what), place) for value, place in extra)
+        extra = tuple((passed(frame, value, place, type, what), place) for value, place in extra)
     if any(isinstance(value, Poison) for value, _ in extra):
         return None
     values[rest.arg] = (Tuple(tuple(value for value, _ in extra)), node)
@@ -343,7 +343,8 @@ def _called(frame: Frame, made: Definition, node: ast.Call) -> str:
     return node.func.id if isinstance(node.func, ast.Name) else "lambda"
 
 
-def _argument(frame: Frame, value: Value, place: ast.expr, type: Type | None, what: str) -> Value:
+def passed(frame: Frame, value: Value, place: ast.expr, type: Type | None, what: str) -> Value:
+    """A value as a parameter takes it; POISON (reported) for what it does not take."""
     if type is not None:
         if isinstance(value, Runtime) and _is_such_array(value.type, type):
             return value

@@ -189,11 +189,11 @@ class _Flow:
         """What is made of its operands, and may point where they do."""
         exprs = list(children(e))
         held = NONE.union(*self.operands(exprs))
-        if isinstance(e, ir.Call) and any(_points_at_pointers(a.type) for a in exprs):
+        if isinstance(e, ir.Call | ir.ExternCall) and any(_points_at_pointers(a.type) for a in exprs):
             self.keep_in_memory(held)
         if not _may_hold(e.type):
             return NONE
-        return held | self.reached.get(MEMORY, NONE) if isinstance(e, ir.Load | ir.Call) else held
+        return held | self.reached.get(MEMORY, NONE) if isinstance(e, ir.Load | ir.Call | ir.ExternCall) else held
 
     def keep_in_memory(self, held: Arrays) -> None:
         if held:

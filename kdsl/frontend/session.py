@@ -35,6 +35,8 @@ class Session:
     taken: set[str] = field(default_factory=set)
     variables: dict[str, Variable] = field(default_factory=dict)
     """The module's variables that the host knows, by their names in PTX."""
+    externs: dict[str, ir.Extern] = field(default_factory=dict)
+    """The functions of other compilers that the module calls, by symbol."""
     arrays: dict[object, int] = field(default_factory=dict)
     """The uid of each shared and local array, by its place in the source."""
     first_array: int = 0

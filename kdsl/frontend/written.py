@@ -199,6 +199,7 @@ NOT_CHILDREN = frozenset(
         "ordering",
         "function",
         "intrinsic",
+        "extern",
         "parameters",
         "bound",
         "constants",

@@ -38,6 +38,7 @@ from kdsl.ir.memory import (
     View,
 )
 from kdsl.ir.operators import BinaryOp, CompareOp, LogicalOp, UnaryOp
+from kdsl.lang.extern import Source
 from kdsl.lang.group_type import GroupType
 from kdsl.lang.intrinsic import Intrinsic
 from kdsl.lang.types import PointerType, ScalarType, TupleType, Type, VoidType
@@ -169,6 +170,32 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Extern:
+    """A device function of another compiler: its symbol, its types, and what is linked for it. ``result`` is VOID for
+    none.
+    """
+
+    symbol: str
+    parameters: tuple[Type, ...]
+    result: Type
+    link: tuple[Source, ...] = ()
+
+    def __str__(self) -> str:
+        result = "" if isinstance(self.result, VoidType) else f" -> {self.result}"
+        return f"{self.symbol}({', '.join(map(str, self.parameters))}){result}"
+
+
+@dataclass(frozen=True, slots=True)
+class ExternCall:
+    """A call of a function that is not in the module. It may access any memory that it can reach."""
+
+    extern: Extern
+    arguments: tuple[Expr, ...]
+    type: Type
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class IntrinsicCall:
     """``constants`` holds compile-time arguments by parameter name; ``bound`` what the stub's TypeVar was bound to.
 
@@ -253,6 +280,7 @@ Expr = (
     | VectorCast
     | Call
     | IntrinsicCall
+    | ExternCall
     | Atomic
     | InlinePtx
 )

@@ -39,6 +39,8 @@ from kdsl.ir.expressions import (
     Conditional,
     Const,
     Expr,
+    Extern,
+    ExternCall,
     InlinePtx,
     IntrinsicCall,
     Local,
@@ -123,6 +125,8 @@ __all__ = [
     "Evaluate",
     "Expr",
     "Extent",
+    "Extern",
+    "ExternCall",
     "FieldAddress",
     "FieldValue",
     "ForRange",
@@ -196,6 +200,8 @@ class Module:
     functions: tuple[Function, ...] = ()
     variables: tuple[tuple[str, Variable], ...] = ()
     """Those that the host reads and writes too, by their names in PTX."""
+    externs: tuple[Extern, ...] = ()
+    """Functions of other compilers that it calls."""
 
     def __str__(self) -> str:
         from kdsl.ir.show import show  # it imports the nodes

@@ -18,6 +18,7 @@ from kdsl.contracts.given import (
     given_requires,
     given_shared,
 )
+from kdsl.lang.extern import Source, link_sources
 from kdsl.records import dataclass
 
 MOST_THREADS = 1024
@@ -26,7 +27,7 @@ MOST_OF_CLUSTER = 16
 """Blocks, on every architecture so far; more than 8 are not portable."""
 FEWEST_REGISTERS, MOST_REGISTERS = 24, 255
 """Of a thread: ptxas takes fewer for 24, and ignores more."""
-NUMBERS = ("launch_bounds", "cluster", "max_registers", *NAMES)
+NUMBERS = ("launch_bounds", "cluster", "max_registers", "link", *NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,10 @@ class Options:
     """What a launch without brackets takes: ints and expressions. A constant block is that of every launch."""
     min_arch: str | None = None
     """The first architecture that the kernel is for."""
+    link: tuple[Source, ...] = ()
+    """What is linked with the kernel, beside what the functions that it calls name."""
     contract: Contract = NOTHING
-    """The last five of these but ``min_arch``, read: see `with_contract`."""
+    """What ``requires`` to ``shared`` say, read: see `with_contract`."""
 
     @classmethod
     def checked(cls, given: Mapping[str, Any]) -> Options:
@@ -73,6 +76,7 @@ class Options:
             "block": given_extents("block", given.get("block")),
             "grid": given_extents("grid", given.get("grid")),
             "shared": given_shared(given.get("shared")),
+            "link": link_sources("@kernel", given.get("link", ())),
             "min_arch": given_min_arch(given.get("min_arch")),
         }
         options = cls(**{**given, **numbers})

@@ -222,6 +222,8 @@ class _Printer:
                 return f"{type}({self.expr(operand)})"
             case ir.Call(function, arguments):
                 return f"{function}({', '.join(map(self.expr, arguments))})"
+            case ir.ExternCall(extern, arguments):
+                return f"extern {extern.symbol}({', '.join(map(self.expr, arguments))})"
             case ir.IntrinsicCall():
                 return self.intrinsic(e)
             case ir.InlinePtx():

@@ -131,9 +131,8 @@ class _Verifier:
     def expr(self, e: ir.Expr) -> None:
         for child in _expressions(e):
             self.expr(child)
-        _require(
-            _is_concrete(e.type) or isinstance(e, ir.Call | ir.IntrinsicCall | ir.InlinePtx), e, "no concrete type"
-        )
+        may_be_void = isinstance(e, ir.Call | ir.IntrinsicCall | ir.InlinePtx | ir.ExternCall)
+        _require(_is_concrete(e.type) or may_be_void, e, "no concrete type")
         match e:
             case ir.Const(value, type):
                 _require(_holds(value, type), e, f"{value!r} is no {type}")
@@ -188,6 +187,9 @@ class _Verifier:
                 _require(all(x.type == type.element for x in elements) and array.type == type, e, "other elements")
             case ir.InlinePtx():
                 _verify_inline_ptx(e)
+            case ir.ExternCall(extern, arguments, type):
+                _require(len(arguments) == len(extern.parameters), e, "other arguments")
+                _require(type == extern.result, e, "another result")
             case _:
                 assert_never(e)
 

@@ -99,6 +99,14 @@ class InvalidSourceError(ImageError):
     """Device code with errors that the compiler or linker found."""
 
 
+class LinkError(ImageError):
+    """Images cannot be linked: something is defined nowhere, or twice. The message has the linker's log."""
+
+
+class LinkerMissing(LinkError):
+    """Linking needs nvJitLink, which is not installed; the message says how to get it."""
+
+
 class JitCompilerMissingError(ImageError):
     """The driver's library that compiles PTX is not installed."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NoReturn
 
 from kdsl.backend import DeviceError, DeviceLimits, Dim3, Launch
-from kdsl.runtime import driver_assemble, driver_launch, driver_modules, foreign_memory
+from kdsl.runtime import driver_assemble, driver_launch, driver_linking, driver_modules, foreign_memory
 from kdsl.runtime.driver_calls import (
     Calls,
     Recorder,
@@ -22,6 +23,7 @@ from kdsl.runtime.driver_modules import CudaFunction, CudaModule
 from kdsl.runtime.driver_occupancy import DriverOccupancy
 from kdsl.runtime.errors import DriverUnavailableError
 from kdsl.runtime.image_variables import variable_names
+from kdsl.runtime.linking import Input
 from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.target import KNOWN, Target
 
@@ -137,6 +139,9 @@ class CudaDriver(DriverHostMemory, DriverOccupancy):
     def function(self, module: CudaModule, name: str) -> CudaFunction:
         with self.loading():
             return driver_modules.find(self._calls, module, name)
+
+    def link(self, inputs: Sequence[Input]) -> bytes:
+        return driver_linking.link(self._calls, inputs)
 
     def kernels(self, module: CudaModule) -> tuple[str, ...]:
         return driver_modules.kernel_names(self._calls, module)

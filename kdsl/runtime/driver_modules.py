@@ -112,10 +112,15 @@ def find(calls: Calls, module: CudaModule, name: str) -> CudaFunction:
 
 
 def kernel_names(calls: Calls, module: CudaModule) -> tuple[str, ...]:
-    """The entries of a module, sorted."""
+    """The entries of a module, sorted. An image that the driver cannot use is refused here, and not by its loading,
+    which only reads it.
+    """
     calls.enter()
+    result, _ = calls.attempt("cuLibraryGetModule", module.library)
+    if result:
+        raise _refused(calls, result, module.log, module.ptx, module.image)
     count = int(calls.bare("cuLibraryGetKernelCount", module.library))
-    kernels = calls.bare("cuLibraryEnumerateKernels", count, module.library)
+    kernels = calls.bare("cuLibraryEnumerateKernels", count, module.library) if count else ()
     return tuple(sorted(calls.bare("cuKernelGetName", kernel).decode() for kernel in kernels))
 
 

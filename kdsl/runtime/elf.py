@@ -40,6 +40,8 @@ class Symbol:
     name: str
     kind: int
     section: int
+    binding: int
+    """1 is global, 2 weak."""
 
 
 def header(image: bytes) -> tuple[int, int, int]:
@@ -87,4 +89,4 @@ def symbols(image: bytes) -> Iterator[Symbol]:
         strings = found[section.link].data
         for place in range(0, len(section.data), section.entry):
             name, about, _, where = struct.unpack_from("<IBBH", section.data, place)
-            yield Symbol(text(strings, name), about & 0xF, where)
+            yield Symbol(text(strings, name), about & 0xF, where, about >> 4)

@@ -125,6 +125,17 @@ def parts(fatbin: bytes) -> Iterator[Part]:
         place = end
 
 
+def members(archive: bytes) -> Iterator[bytes]:
+    """The files in a library; its tables are left out."""
+    place = len(ARCHIVE_MAGIC)
+    while place + 60 <= len(archive):
+        name, size = archive[place : place + 16], int(archive[place + 48 : place + 58])
+        place += 60
+        if not name.startswith((b"/ ", b"// ", b"/SYM64/")):
+            yield archive[place : place + size]
+        place += size + size % 2
+
+
 def plain_images(image: bytes) -> Iterator[bytes]:
     """The image itself, if it is text or a cubin; those in a fatbin that are not compressed."""
     kind = kind_of(image)

@@ -295,6 +295,28 @@ class FakeDriver(FakeGraphs):
             raise Refusal(1)
         return self.parameter_places[index]
 
+    def _cuLibraryGetModule(self, library: Any) -> Any:
+        return (self.real.CUmodule(6),)
+
+    def _cuLinkCreate(self, count: int, options: Any, values: Any) -> Any:
+        assert count == 2 and len(values[0]) == values[1]
+        self.linked = []
+        self.link_log = values[0]
+        return (self.real.CUlinkState(7),)
+
+    def _cuLinkAddData(self, state: Any, kind: Any, data: bytes, size: int, name: bytes, *options: Any) -> None:
+        assert len(data) == size and options == (0, [], [])
+        self.linked.append((kind.name, data, name))
+
+    def _cuLinkComplete(self, state: Any) -> Any:
+        self.image = ctypes.create_string_buffer(b"machine code")
+        if self.log:
+            self.link_log[: len(self.log)] = self.log
+            raise Refusal(218)
+        return (ctypes.addressof(self.image), 12)
+
+    def _cuLinkDestroy(self, state: Any) -> None: ...
+
     def _cuLibraryUnload(self, library: Any) -> None: ...
 
     def _cuKernelGetName(self, kernel: Any) -> Any:
