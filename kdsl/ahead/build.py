@@ -58,7 +58,7 @@ def build(
         built(kernel, types_, tree, tree.name in newest.cooperative)
         for kernel, types_, tree in zip(found, types, newest.tree.kernels, strict=True)
     ]
-    contents = _contents(name, source or found[0].function.__module__, described, compilations)
+    contents = _contents(name, source or Path(found[0].function.__code__.co_filename).name, described, compilations)
     return Build(_written(Path(directory), contents), compilations)
 
 

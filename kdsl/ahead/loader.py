@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Sequence
 from typing import Any
@@ -14,12 +15,13 @@ from kdsl.contracts.evaluate import python_source
 from kdsl.contracts.expressions import Argument, Configured, Node, OfArray, show
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ML_DTYPES, ArrayType, PointerType, ScalarType, Type, VectorType
-from kdsl.runtime import standalone
 from kdsl.runtime.calls import Slot
 from kdsl.runtime.formats import FORMATS
+from kdsl.runtime.standalone import contract, driver_module, kernel, passing
 from kdsl.version import __version__
 
-OWN_NAMES = frozenset(vars(standalone)) | {
+PARTS = (driver_module, contract, passing, kernel)
+OWN_NAMES = frozenset(name for part in PARTS for name in vars(part)) | {
     "module",
     "empty",
     "to_device",
@@ -34,8 +36,7 @@ OWN_NAMES = frozenset(vars(standalone)) | {
 def loader(file: str, image: str, kernels: Sequence[BuiltKernel]) -> str:
     """The loader's text; ``image`` is the name of the fatbin, which lies beside it."""
     names = ", ".join(kernel.name for kernel in kernels)
-    source = inspect.getsource(standalone)
-    _, _, body = source.partition("from __future__ import annotations\n")
+    imports, body = _standalone()
     head = [
         f'"""The kernels of {file}: {names}. Built by kdsl {__version__}: do not edit.',
         "",
@@ -45,19 +46,36 @@ def loader(file: str, image: str, kernels: Sequence[BuiltKernel]) -> str:
         "",
         "from __future__ import annotations",
     ]
+    tail_imports = ["from pathlib import Path", "from typing import Protocol"]
     tail = [
         "",
         "",
         "# What was built.",
         "",
-        "from pathlib import Path  # noqa: E402",
-        "from typing import Protocol  # noqa: E402",
-        "",
         f"module = Module((Path(__file__).parent / {image!r}).read_bytes())",
         "empty, to_device, synchronize, variable = module.empty, module.to_device, module.synchronize, module.variable",
         "",
     ]
-    return "\n".join(head) + "\n" + body.rstrip() + "\n" + "\n".join(tail) + "\n".join(map(_kernel, kernels))
+    return "\n".join([*head, "", *imports, *tail_imports, "", "", *body, *tail]) + "\n".join(map(_kernel, kernels))
+
+
+def _standalone() -> tuple[list[str], list[str]]:
+    """The loader's own code: the imports of its modules, each once, and what they define."""
+    imports: dict[str, set[str]] = {}
+    body = []
+    for module in PARTS:
+        source = inspect.getsource(module)
+        nodes = ast.parse(source).body
+        found = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+        for node in found:
+            origin = node.module if isinstance(node, ast.ImportFrom) else ""
+            if origin and (origin == "__future__" or origin.startswith("kdsl.")):
+                continue
+            names = {f"{a.name} as {a.asname}" if a.asname else a.name for a in node.names}
+            imports.setdefault(origin or "", set()).update(names)
+        body.append("\n".join(source.split("\n")[found[-1].end_lineno :]).strip() + "\n\n")
+    plain = [f"import {name}" for name in sorted(imports.pop("", set()))]
+    return [*plain, *(f"from {origin} import {', '.join(sorted(names))}" for origin, names in imports.items())], body
 
 
 def _kernel(kernel: BuiltKernel) -> str:
@@ -90,7 +108,7 @@ def _kernel(kernel: BuiltKernel) -> str:
 
 
 def _contract(kernel: BuiltKernel) -> list[str]:
-    """The text of a `standalone.Contract`."""
+    """The text of a `contract.Contract`."""
     contract = kernel.contract
     if contract.is_empty:
         return []
@@ -131,7 +149,7 @@ def _python(type: Type) -> str:
 
 
 def _parameter(kernel: BuiltKernel, index: int, slot: Slot) -> str:
-    """The text of a `standalone.Parameter`."""
+    """The text of a `passing.Parameter`."""
     place, type = place_of(kernel.call, slot), slot.type
     match type:
         case ScalarType(name):
