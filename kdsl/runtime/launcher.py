@@ -27,7 +27,7 @@ from kdsl.runtime.capture_arguments import capture_of, keep_for
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.contracts import FAST_FUNCTIONS, LaunchChecks, configured_value
 from kdsl.runtime.dlpack import NO_ORDER
-from kdsl.runtime.dynamo import generated, leave_alone, untraced
+from kdsl.runtime.dynamo import leave_alone, untraced
 from kdsl.runtime.errors import ArgumentTypeError, ExtentError, LaunchConfigValueError
 from kdsl.runtime.foreign_memory import note_launch
 from kdsl.runtime.formats import struct_format
@@ -36,6 +36,7 @@ from kdsl.runtime.hooks import HOOKS, LaunchRecord, Observed
 from kdsl.runtime.host_arrays import HostArrays, Staged
 from kdsl.runtime.layout import layout_of
 from kdsl.runtime.packer import layout_name, name_prefix, packer_source, struct_name, variable_names
+from kdsl.runtime.packer_names import globals_for, maker, place_of
 from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.runtime.scalars import REAL_CLASSES, WIDE_CLASSES, bf16_bits, shown
 from kdsl.runtime.stream_backend import StreamBackend
@@ -46,7 +47,7 @@ Enqueue = Callable[[ParameterBuffer], None]
 OtherDevice = Callable[[Backend, tuple[Any, ...]], bool]
 
 # What the packer's fast way meets when an argument is not of the plain kind; the checked way then finds out what it is.
-FAILURES = (AttributeError, TypeError, ValueError, ArithmeticError, LookupError, struct.error)
+FAILURES = (AttributeError, NameError, TypeError, ValueError, ArithmeticError, LookupError, struct.error)
 
 
 MOST_BOUND = 256
@@ -128,12 +129,11 @@ class Launcher:
         self._size = buffer_size(parameter_layout(parameters))
         self._pack = struct.Struct(struct_format(parameters)).pack_into
         self.conditions = tuple(conditions)
-        # A condition on a name that is not there (None) would be a KeyError.
-        self._by_key = [(type(c.namespace) is dict and c.value is not None, c.name) for c in self.conditions]
         self.checks = LaunchChecks(kernel, contract)
         self.prefix = name_prefix(call.names if call is not None else [name for name, _ in parameters])
         variables = zip(variable_names([(p.name, p.type) for p in self.parameters], call), parameters, strict=True)
         self._contract = self.checks.fast(self.prefix, {name: type_ for name, (_, type_) in variables})
+        self._globals = globals_for([c.namespace for c in self.conditions])
         self.describe = self._source(())
         """The source text of the generated argument packer."""
         self._make = self._compile(self.describe, {})
@@ -147,7 +147,9 @@ class Launcher:
 
     def _source(self, guards: Sequence[str]) -> str:
         parameters = [(p.name, p.type) for p in self.parameters]
-        return packer_source(self.kernel, parameters, self._by_key, self.call, guards, self._contract)
+        taken = (*self.names, *(name for name, _ in parameters))
+        places = [(place_of(c.namespace, c.name, c.value, self._globals, taken), c.name) for c in self.conditions]
+        return packer_source(self.kernel, parameters, places, self.call, guards, self._contract)
 
     def _reader(self) -> Callable[..., tuple[Any, ...]]:
         """From the arguments of a call to the parameters."""
@@ -183,9 +185,7 @@ class Launcher:
         for index, condition in enumerate(self.conditions):
             scope[f"namespace{index}"], scope[f"value{index}"] = condition.namespace, condition.value
         scope = {self.prefix + name: value for name, value in scope.items()} | dict(guarded)
-        exec(compile(source, generated(f"launcher of {self.kernel}"), "exec"), scope)
-        make: Callable[..., Callable[..., None]] = scope["make"]
-        return make
+        return maker(source, self._globals, scope, f"launcher of {self.kernel}")
 
     def bind(
         self,

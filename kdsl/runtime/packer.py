@@ -16,6 +16,7 @@ from kdsl.records import dataclass
 from kdsl.runtime.calls import Call
 from kdsl.runtime.contracts import FastTests, configured_name
 from kdsl.runtime.formats import struct_format
+from kdsl.runtime.packer_names import Place
 
 F32_MAX = float.fromhex("0x1.fffffep+127")
 
@@ -64,7 +65,7 @@ def layout_name(parameter: str, element: ScalarType | StructType, wide: bool = F
 def packer_source(
     kernel: str,
     parameters: Sequence[tuple[str, Type]],
-    conditions: Sequence[tuple[bool, str]] = (),
+    conditions: Sequence[tuple[Place, str]] = (),
     call: Call | None = None,
     guards: Sequence[str] = (),
     contract: FastTests | None = None,
@@ -73,17 +74,16 @@ def packer_source(
     It takes in addition what the contract's tests name of the configuration.
 
     Its globals, after the prefix: the layouts that it names, ``failures``, ``observed``, ``missing``, ``float32``,
-    ``wide_classes``, ``real_classes`` and ``bf16_bits``. Of each condition, given as (whether the name is a dict's key,
-    name), they hold ``namespace0``, ``value0``, ...: the name must be bound to the value for the fast way to be taken.
+    ``wide_classes``, ``real_classes`` and ``bf16_bits``. Of each condition, given as (where the name is found, name),
+    they hold ``namespace0``, ``value0``, ...: the name must be bound to the value for the fast way to be taken.
     ``call`` says what the function takes, if that is something else than the parameters; ``guards`` are tests of it.
     """
     names = [name for name, _ in parameters] if call is None else call.names
     p = name_prefix(names)
     packer = _Packer(p)
     packer.tests += guards
-    for index, (is_key, name) in enumerate(conditions):
-        found = f"{p}namespace{index}[{name!r}]" if is_key else f"{p}namespace{index}.get({name!r})"
-        packer.tests.append(f"{found} is {p}value{index}")
+    for index, (place, name) in enumerate(conditions):
+        packer.tests.append(f"{_found(place, f'{p}namespace{index}', name)} is {p}value{index}")
     for index, (variable, (_, type_)) in enumerate(zip(variable_names(parameters, call), parameters, strict=True)):
         if variable not in names:
             assert call is not None
@@ -121,6 +121,13 @@ def packer_source(
         "    return launch",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _found(place: Place, namespace: str, name: str) -> str:
+    """What a name is bound to."""
+    if place is Place.GLOBALS:
+        return name
+    return f"{namespace}[{name!r}]" if place is Place.KEY else f"{namespace}.get({name!r})"
 
 
 def _parameter(packer: _Packer, name: str, type_: Type) -> None:

@@ -121,3 +121,71 @@ def test_wrong_arguments_after_the_first_launch():
         with pytest.raises((TypeError, ValueError), match=text):
             scale[1, 32](*args)
     assert (x == 2).all()
+
+
+def test_the_memo_of_grids_and_blocks_is_bounded():
+    x = kdsl.zeros(4, f32)
+    for block in range(1, 700):
+        scale[1, block](x, 4)
+    for number in range(1, 400):
+        scale[number, 1](x, 4)
+    assert sum(map(len, scale._hot.values())) <= 256
+    assert len(scale._configurations) <= 1024
+    (specialization,) = (s for s in scale._specializations.values() if s.backend is kdsl.current_device().backend)
+    assert len(specialization.launcher._bound) <= 256
+
+
+def test_a_packer_leaves_the_module_of_its_kernel_alone():
+    before = dict(globals())
+    x = kdsl.zeros(4, f32)
+
+    @kernel
+    def named_like_a_builtin(x: Ptr[f32], type: i32, len: f32):
+        x[0] = type + len * SCALE
+
+    for _ in range(3):
+        named_like_a_builtin[1, 1](x, 3, 0.5)
+    assert x.to_host()[0] == 4
+    assert {name: value for name, value in globals().items() if before.get(name, value) is not value} == {}
+    assert set(globals()) == set(before)
+
+
+def test_a_parameter_may_be_called_as_something_captured(monkeypatch):
+    def helper(v):
+        return v * SCALE
+
+    @kernel
+    def shadowing(x: Ptr[f32], SCALE: i32):
+        x[0] = helper(x[0]) + SCALE
+
+    x = kdsl.to_device(np.ones(1, np.float32))
+    for _ in range(3):
+        shadowing[1, 1](x, 10)
+    assert x.to_host()[0] == 78
+    monkeypatch.setitem(globals(), "SCALE", 3)
+    shadowing[1, 1](x, 1)
+    assert x.to_host()[0] == 235
+
+
+def test_a_global_that_is_deleted_is_noticed(monkeypatch):
+    x = kdsl.to_device(np.ones(4, np.float32))
+    for _ in range(3):
+        scale[1, 32](x, 4)
+    monkeypatch.delitem(globals(), "SCALE")
+    with pytest.raises(kdsl.CompileError):
+        scale[1, 32](x, 4)
+    monkeypatch.undo()
+    scale[1, 32](x, 4)
+    assert (x.to_host() == 16).all()
+
+
+def test_names_of_pythons_own_may_be_hidden_in_the_module(monkeypatch):
+    y = kdsl.zeros(2, f32)
+    monkeypatch.setitem(globals(), "type", lambda value: float)
+    monkeypatch.setitem(globals(), "len", None)
+    for value in (2.0, np.float32(3)):
+        for _ in range(3):
+            untyped[1, 1](y, value)
+            assert y.to_host()[0] == value
+    with pytest.raises(TypeError):
+        scale[1, 32](kdsl.zeros(4, f32), "x")
