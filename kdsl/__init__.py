@@ -18,7 +18,7 @@ runtime     the CUDA driver, arrays in device memory, streams, launching
 backend     what a place that runs kernels offers: the driver and the emulator are two
 device_choice  the devices of this process: GPUs where there are some, else the emulator
 current     which device is current, and the environment's settings of it
-host        arrays, streams and events on the current device; graphs: work that is captured and made together
+host        arrays on the current device; streams: its streams, events and graphs
 variables   arrays that kernels and the host know by name: `device.array`, `constant.empty`
 parameters  what a launch or `compile` says of a kernel's parameters
 annotations of parameters, as types; captured: what a kernel read by name; compiled: what a launch has to know of it
@@ -61,22 +61,16 @@ if TYPE_CHECKING:
     from kdsl.compiler import Kernel, kernel
     from kdsl.compiler import compile as compile
     from kdsl.current import current_device, devices, set_device
-    from kdsl.graphs import Graph
     from kdsl.host import (
-        Event,
-        Stream,
-        current_stream,
         empty,
         empty_like,
         from_dlpack,
         full,
-        legacy_stream,
         managed_empty,
         mapped_empty,
         mem_advise,
         mem_prefetch,
         memory_info,
-        per_thread_stream,
         pinned_empty,
         set_release_threshold,
         synchronize,
@@ -239,6 +233,7 @@ if TYPE_CHECKING:
     from kdsl.runtime.memory_pool import MemoryInfo
     from kdsl.runtime.prepared import PreparedLaunch
     from kdsl.source import CompileError
+    from kdsl.streams import Event, Graph, Stream, current_stream, legacy_stream, per_thread_stream
     from kdsl.target import Target
     from kdsl.variables import constant, device
 
@@ -296,11 +291,10 @@ _MODULES = {
     "kdsl.loading": "LoadedKernel LoadedModule load_module",
     "kdsl.module": "KernelModule cuda_module",
     "kdsl.variables": "constant device",
-    "kdsl.graphs": "Graph",
+    "kdsl.streams": "Event Graph Stream current_stream legacy_stream per_thread_stream",
     "kdsl.host": (
-        "Event Stream current_stream empty empty_like from_dlpack full legacy_stream managed_empty mapped_empty "
-        "mem_advise mem_prefetch memory_info per_thread_stream pinned_empty set_release_threshold synchronize "
-        "to_device trim_memory zeros zeros_like"
+        "empty empty_like from_dlpack full managed_empty mapped_empty mem_advise mem_prefetch memory_info pinned_empty "
+        "set_release_threshold synchronize to_device trim_memory zeros zeros_like"
     ),
     "kdsl.runtime.config": "LaunchConfig",
     "kdsl.runtime.device": "Device",

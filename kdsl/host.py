@@ -1,4 +1,4 @@
-"""The host's side beside launching, on the current device: arrays in its memory, streams, events, waiting."""
+"""The host's side beside launching, on the current device: arrays in its memory, waiting."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import numpy as np
 from kdsl.backend import Backend
 from kdsl.current import backend_of, current_backend
 from kdsl.lang.types import F32
-from kdsl.runtime import event, host_memory, memory, memory_pool, shared_arrays, stream
+from kdsl.runtime import host_memory, memory, memory_pool, shared_arrays
 from kdsl.runtime.device import Device
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.memory_pool import MemoryInfo
-from kdsl.runtime.stream_backend import StreamBackend
 
 
 def to_device(array: Any, device: str | int | Device | None = None) -> DeviceArray:
@@ -146,51 +145,3 @@ def set_release_threshold(size: int, *, device: str | int | Device | None = None
 def synchronize() -> None:
     """Wait for all work on the current device, and raise what went wrong in it, a DeviceError."""
     current_backend().synchronize()
-
-
-class Event(event.Event):
-    """A point in a stream of the current device (or of ``backend``), for waiting and for timing."""
-
-    def __init__(self, timing: bool = True, *, blocking_sync: bool = False, backend: Backend | None = None) -> None:
-        super().__init__(backend or current_backend(), timing, blocking_sync)
-
-
-class _Recording(stream.Stream):
-    """What records events of the class above."""
-
-    def record(self, event: event.Event | None = None) -> event.Event:
-        return super().record(Event(backend=self.backend) if event is None else event)
-
-
-class Stream(_Recording):
-    """A queue of work on the current device: what is launched in one stream runs in order."""
-
-    def __init__(self, priority: int = 0, *, blocking: bool = True) -> None:
-        super().__init__(current_backend(), priority, blocking)
-
-    @classmethod
-    def from_handle(cls, foreign: Any) -> Stream:
-        """The stream that another library's stream object, or a raw handle, is, as a stream of kdsl; ``foreign`` is
-        kept alive, and still owns it.
-        """
-        return cls.of(foreign, current_backend())
-
-
-def current_stream() -> stream.Stream:
-    """The stream of the current device in which launches without one go: that of the innermost ``with stream:`` of
-    this thread or asyncio task, otherwise the default stream.
-    """
-    backend = current_backend()
-    current = backend.stream_state.current if isinstance(backend, StreamBackend) else None
-    return legacy_stream if current is None else current
-
-
-class NamedStream(_Recording, stream.NamedStream):
-    """A default stream of the current device, whichever that is."""
-
-    def __reduce__(self) -> str:
-        return stream.NAMED[self.handle]
-
-
-legacy_stream = NamedStream(1, current_backend)
-per_thread_stream = NamedStream(2, current_backend)

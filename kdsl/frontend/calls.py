@@ -29,6 +29,7 @@ from kdsl.lang.types import ArrayType, PointerType, TupleType, VectorType
 
 HOST_FUNCTIONS = {
     "kdsl.host": "call it outside of the kernel, and pass the array as a parameter",
+    "kdsl.streams": "call it outside of the kernel",
     "kdsl.variables": "make the array outside of the kernel, and name it here",
     "kdsl.compiler": "call it outside of the kernel",
     "kdsl.linking": "call it outside of the kernel",

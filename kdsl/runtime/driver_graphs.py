@@ -332,6 +332,10 @@ class DriverGraphs(DriverMemory):
         if kernels and self._calls.latest is not kernels[-1]:
             for launched in kernels:
                 self._calls.note(launched)
+        if self._calls.synchronous:
+            count = len(self._calls.recent)
+            self._calls.call("cuStreamSynchronize", self._stream(stream))
+            self._calls.seen_well(count)
 
     # Memory that graphs use.
 

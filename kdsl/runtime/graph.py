@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from kdsl.backend import Backend, Dim3, Launch
 from kdsl.captures import Capture, Pinned, RecordedNode, StreamCaptureError, words
@@ -24,6 +24,9 @@ from kdsl.runtime.stream import Stream, stream_handle
 if TYPE_CHECKING:
     from kdsl.runtime.launcher import Launcher
     from kdsl.runtime.prepared import PreparedLaunch
+
+
+G = TypeVar("G", bound="Graph", covariant=True)
 
 
 class GraphNode:
@@ -76,6 +79,9 @@ class Graph:
         self._handle: Any = None
         self._kept: list[Any] = []
         self._nodes: tuple[GraphNode, ...] | None = None
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} is of this process; capture it where it is launched")
 
     def _take(self, handle: Any, kept: Iterable[Any]) -> None:
         """Be the graph of a handle."""
@@ -258,6 +264,9 @@ class GraphExecutable:
         self._instance = _Instance(graph)
         self.nodes = tuple(ExecutableNode(self._instance, index) for index in range(len(graph.nodes)))
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} is of this process; capture it where it is launched")
+
     def launch(self, stream: Any = None) -> None:
         """Enqueue all of it in ``stream`` (the current stream if None), as one piece of work."""
         self._instance.launch(stream_handle(stream, self.backend))
@@ -295,16 +304,16 @@ def _difference(mine: Sequence[GraphNode], others: Sequence[GraphNode]) -> str |
     return None
 
 
-class Capturing:
+class Capturing(Generic[G]):
     """``with stream.capture() as graph:`` records what is put into the stream, in place of running it."""
 
-    def __init__(self, stream: Stream, graph: Graph) -> None:
+    def __init__(self, stream: Stream, graph: G) -> None:
         self._stream = stream
         self._graph = graph
         self._device = graph._device
         self._capture: Capture | None = None
 
-    def __enter__(self) -> Graph:
+    def __enter__(self) -> G:
         if self._capture is not None:
             raise RuntimeError("a capture is entered once; call stream.capture() again")
         if self._stream.handle in (0, 1):
@@ -317,13 +326,14 @@ class Capturing:
 
     def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> None:
         assert self._capture is not None
-        self._stream.__exit__()
         try:
             handle = self._device.end_capture(self._capture)
         except StreamCaptureError:
             if error is None:
                 raise
             return  # what went wrong inside is raised
+        finally:
+            self._stream.__exit__()
         if error is not None:
             self._device.destroy_graph(handle)
             return

@@ -13,7 +13,7 @@ from kdsl.runtime.event import Event
 from kdsl.runtime.stream_backend import StreamBackend
 
 if TYPE_CHECKING:
-    from kdsl.runtime.graph import Capturing
+    from kdsl.runtime.graph import Capturing, Graph
 
 NAMED = {1: "legacy_stream", 2: "per_thread_stream"}
 
@@ -102,7 +102,7 @@ class Stream:
             raise TypeError(f"a callback is a function, got {function!r}")
         self._streams.call_host(self.handle, lambda: function(*arguments))
 
-    def capture(self) -> Capturing:
+    def capture(self) -> Capturing[Graph]:
         """``with stream.capture() as graph:`` records what is put into the stream, in place of running it; inside, the
         stream is the current one.
         """

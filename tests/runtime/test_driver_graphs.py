@@ -275,5 +275,6 @@ def test_synchronous_launches_do_not_wait_for_what_is_captured(fake_driver: Any)
     assert len(graph) == 1
     with Stream(gpu) as stream:
         run(a, 1)
+        graph.instantiate().launch()
     waited = [int(call[1]) for call in fake_driver.calls if call[0] == "cuStreamSynchronize"]
-    assert waited == [stream.handle]
+    assert waited == [stream.handle, stream.handle]

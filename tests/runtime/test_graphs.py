@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -209,7 +210,7 @@ def test_a_graph_is_updated_from_another_one(stream: kdsl.Stream) -> None:
             scale[1, 64](array, value)
             if extra:
                 add[1, 64](array, value, 64)
-        return graph  # type: ignore[return-value]
+        return graph
 
     run = captured(x, 2).instantiate()
     run.update(captured(y, 7))
@@ -357,7 +358,7 @@ class Outside:
     """Records events in a stream of the current device that is not captured."""
 
     def record(self) -> kdsl.Event:
-        return kdsl.Stream().record()  # type: ignore[return-value]
+        return kdsl.Stream().record()
 
 
 OUTSIDE = Outside()
@@ -559,3 +560,13 @@ def test_a_failing_launch_is_named(stream: kdsl.Stream) -> None:
     run.nodes[0].update((1, 128), n=100)
     with pytest.raises(kdsl.MemoryFault, match="add"):
         run.launch()
+
+
+def test_graphs_are_of_their_process(device: str) -> None:
+    x = ones()
+    with kdsl.Stream().capture() as graph:
+        add[1, 64](x, 2, 64)
+    assert type(graph) is kdsl.Graph
+    for value in (graph, graph.instantiate()):
+        with pytest.raises(TypeError, match="is of this process; capture it where it is launched"):
+            pickle.dumps(value)

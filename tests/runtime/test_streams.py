@@ -59,7 +59,7 @@ def test_launches_without_a_stream_go_to_the_current_one(device: str) -> None:
     outer, inner = kdsl.Stream(blocking=False), kdsl.Stream()
     bound = add[1, 64]
     bound(x, 1)
-    assert kdsl.current_stream() is kdsl.legacy_stream
+    assert kdsl.current_stream() is kdsl.legacy_stream and isinstance(kdsl.legacy_stream, kdsl.Stream)
     with outer as entered:
         assert kdsl.current_stream() is outer is entered
         bound(x, 1)
