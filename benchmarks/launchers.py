@@ -49,6 +49,67 @@ def kdsl_launch(setting: Setting) -> Loop:
     return loop
 
 
+def kdsl_config(setting: Setting) -> Loop:
+    """By a `LaunchConfig`, which has a hash of its own."""
+    import kdsl
+    from benchmarks import examples
+
+    kdsl.set_device("cuda")
+    vadd = examples.load("02_vadd").vadd
+    a, b, c = (kdsl.zeros(N, np.float32) for _ in range(3))
+
+    def loop(count: int) -> None:
+        for _ in range(count):
+            vadd[kdsl.LaunchConfig.for_num_elems(N)](a, b, c, N)
+
+    return loop
+
+
+def kdsl_unannotated(setting: Setting) -> Loop:
+    """A kernel that takes its types from each launch."""
+    import kdsl
+    from benchmarks.kernels_without_types import vadd
+
+    kdsl.set_device("cuda")
+    a, b, c = (kdsl.zeros(N, np.float32) for _ in range(3))
+
+    def loop(count: int) -> None:
+        for _ in range(count):
+            vadd[GRID, BLOCK](a, b, c, N)
+
+    return loop
+
+
+def kdsl_prepared(setting: Setting) -> Loop:
+    import kdsl
+    from benchmarks import examples
+
+    kdsl.set_device("cuda")
+    a, b, c = (kdsl.zeros(N, np.float32) for _ in range(3))
+    prepared = examples.load("02_vadd").vadd.prepare(GRID, BLOCK, a, b, c, N)
+
+    def loop(count: int) -> None:
+        for _ in range(count):
+            prepared()
+
+    return loop
+
+
+def cuda_python(setting: Setting) -> Loop:
+    """`cuLaunchKernel` through cuda-bindings with arguments and their C types, which it packs."""
+    from cuda.bindings import driver
+
+    function = setting.gpu.function(setting.image, setting.name)
+    types = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
+    a, b, c = setting.a, setting.b, setting.c
+
+    def loop(count: int, handle: Any = function.handle, _kept: Any = function) -> None:
+        for _ in range(count):
+            driver.cuLaunchKernel(handle, GRID, 1, 1, BLOCK, 1, 1, 0, 0, ((a, b, c, N), types), 0)
+
+    return loop
+
+
 def cuda_python_packed(setting: Setting) -> Loop:
     """`cuLaunchKernel` through cuda-bindings with the arguments packed in advance: Python's floor."""
     from cuda.bindings import driver
@@ -134,11 +195,35 @@ def numba(setting: Setting) -> Loop:
     return loop
 
 
+def warp(setting: Setting) -> Loop:
+    import warp as wp
+
+    wp.config.quiet = True
+
+    @wp.kernel  # type: ignore[untyped-decorator]
+    def vadd(a: wp.array(dtype=float), b: wp.array(dtype=float), c: wp.array(dtype=float)):  # type: ignore
+        i = wp.tid()
+        c[i] = a[i] + b[i]
+
+    a, b, c = (wp.zeros(N, dtype=float, device="cuda") for _ in range(3))
+
+    def loop(count: int) -> None:
+        for _ in range(count):
+            wp.launch(vadd, dim=N, inputs=(a, b), outputs=(c,), device="cuda")
+
+    return loop
+
+
 LAUNCHERS: dict[str, Callable[[Setting], Loop]] = {
     "kdsl": kdsl_launch,
+    "kdsl, LaunchConfig": kdsl_config,
+    "kdsl, no annotations": kdsl_unannotated,
+    "kdsl, prepared": kdsl_prepared,
     "cuda-python, packed": cuda_python_packed,
+    "cuda-python": cuda_python,
     "cuda.core": cuda_core,
     "CuPy": cupy,
     "Triton": triton,
     "Numba": numba,
+    "Warp": warp,
 }
