@@ -156,10 +156,16 @@ class Compilation:
     def ptx(self) -> str:
         """PTX text: what the driver and the emulator load."""
         from kdsl.codegen.nvptx import emit  # start-up cost, as above
+        from kdsl.ir.show import contract_lines
 
         optimized = self._optimized
         with self.timeline.step("emit"):
-            return emit(optimized, self.target)
+            ptx = emit(optimized, self.target)
+        # For who launches it without kdsl: what the code relies on.
+        for kernel in self.tree.kernels:
+            entry, said = f".visible .entry {kernel.name}(", contract_lines(kernel.options.contract)
+            ptx = ptx.replace(entry, "".join(f"// {line}\n" for line in said) + entry)
+        return ptx
 
     @cached_property
     def _assembled(self) -> Assembled:

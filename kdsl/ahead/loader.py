@@ -119,7 +119,10 @@ def _contract(kernel: BuiltKernel) -> list[str]:
             case Argument(name):
                 return f"v.argument({name!r})"
             case OfArray(name, attribute, axis):
-                element = getattr(types[name], "element", None)
+                array = types[name]
+                if attribute == "ndim" and isinstance(array, ArrayType):
+                    return str(array.ndim)  # whose elements may be vectors, which have an axis in the argument
+                element = getattr(array, "element", None)
                 lanes = element.lanes if isinstance(element, VectorType) else 1
                 return f"v.array({name!r}, {attribute!r}, {axis}, {lanes})"
             case Configured(what, axis):

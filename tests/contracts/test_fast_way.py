@@ -92,3 +92,21 @@ def test_the_tree_shows_the_contract() -> None:
         "    requires 1 << n < 2000 or n > 9",
         "    block 32, 1, 1",
     ]
+
+
+def test_the_ptx_says_the_contract() -> None:
+    text = fill.compile(target="sm_90").ptx
+    before = text[: text.index(".visible .entry fill(")].splitlines()
+    assert before[-11:] == [
+        "// requires a.size >= n >= 0",
+        "// requires a.ptr % 16 == 0",
+        "// requires a.shape[0] >= n",
+        "// requires a.ndim == 1",
+        "// requires a.nbytes >= 4 * n",
+        "// requires a.strides[0] == 4",
+        "// requires grid.x * block.x >= n",
+        "// requires x < 2.5",
+        "// requires 1 << n < 2000 or n > 9",
+        "// block 32, 1, 1",
+        "// grid ceil(n / 32), 1, 1",
+    ]
