@@ -66,6 +66,18 @@ def tools() -> Iterable[Finding]:
         yield path is not None, name, str(path) if path else f"pip install 'kdsl[tools]' (needed for {use})"
 
 
+def linker() -> Iterable[Finding]:
+    from kdsl.runtime.linking import available
+
+    found = available()
+    remedy = (
+        "not made for macOS: PTX text is linked without it"
+        if platform.system() == "Darwin"
+        else "pip install 'kdsl[link]' (needed for linking with objects of other compilers)"
+    )
+    yield found is not None, "nvJitLink", found or remedy
+
+
 def gpus() -> Iterable[Finding]:
     from kdsl.runtime.driver import CudaDriver
 
@@ -79,4 +91,4 @@ def _described(device: Backend) -> str:
     return f"{device.description}, {device.target}"
 
 
-CHECKS: tuple[Callable[[], Iterable[Finding]], ...] = (python, packages, llvm, libdevice, tools, gpus)
+CHECKS: tuple[Callable[[], Iterable[Finding]], ...] = (python, packages, llvm, libdevice, tools, linker, gpus)

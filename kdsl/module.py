@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, overload
 
 from kdsl.backend import Backend
 from kdsl.cache import load_cached
 from kdsl.compilation import Compilation
 from kdsl.compiler import Kernel, build_launcher, compile_kernels
 from kdsl.current import current_backend
+from kdsl.lang.extern import Source, link_sources
 from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.types import Type
 from kdsl.loading import LoadedKernel, LoadedModule
@@ -168,13 +170,24 @@ class KernelModule:
         return LoadedKernels(loaded, module.globals)
 
 
-def cuda_module(cls: type) -> KernelModule:
+@overload
+def cuda_module(cls: type, /) -> KernelModule: ...
+@overload
+def cuda_module(*, link: Source | Sequence[Source] = ()) -> Callable[[type], KernelModule]: ...
+def cuda_module(cls: Any = None, /, *, link: Source | Sequence[Source] = ()) -> Any:
     """Group the ``@kernel`` functions of a class into one module: ``kernels.load()`` compiles and loads them
-    together.
+    together. ``link`` is linked with it, as with a kernel.
     """
+    sources = link_sources("@cuda_module", link)
+    return _grouped(cls, sources) if cls is not None else lambda cls: _grouped(cls, sources)
+
+
+def _grouped(cls: Any, link: tuple[Source, ...]) -> KernelModule:
     if not isinstance(cls, type):
         raise TypeError(f"@cuda_module takes a class, got {cls!r}")
-    kernels = tuple(value for value in vars(cls).values() if isinstance(value, Kernel))
+    kernels = [value for value in vars(cls).values() if isinstance(value, Kernel)]
     if not kernels:
         raise TypeError(f"@cuda_module class {cls.__name__} has no @kernel function in it")
-    return KernelModule(cls.__name__, kernels, (cls.__module__, cls.__qualname__))
+    if link:
+        kernels = [Kernel(k.function, replace(k.options, link=(*k.options.link, *link))) for k in kernels]
+    return KernelModule(cls.__name__, tuple(kernels), (cls.__module__, cls.__qualname__))

@@ -70,6 +70,61 @@ def test_misaligned_access() -> None:
     assert in_a_process(script).startswith("MisalignedAddressError faulty kernel `faulty`")
 
 
+SYNC = """
+import os; os.environ["KDSL_SYNC"] = "1"
+import kdsl
+kdsl.set_device("cuda")
+image = {head!r} + b'''
+.visible .entry fine(.param .u64 x) {{ ret; }}
+.visible .entry faulty(.param .u64 x) {{ .reg .b64 %d; ld.param.u64 %d, [x]; st.global.u32 [%d], 1; ret; }}'''
+m = kdsl.load_module(image)
+fine, faulty = (m.kernel(name, [kdsl.u64]) for name in ("fine", "faulty"))
+print(kdsl.current_device().state)
+fine[1, 32](0)
+try:
+    faulty[1, 32](0xDEAD00000000)
+except kdsl.errors.IllegalAddressError as error:
+    print(error.kernel, error.code, len(error.launches), kdsl.current_device().state)
+try:
+    fine[1, 32](0)
+except kdsl.errors.ContextLostError as later:
+    print(type(later.fault).__name__, later.fault is kdsl.current_device().fault)
+"""
+
+
+def test_each_launch_is_waited_for() -> None:
+    lines = in_a_process(SYNC.format(head=HEAD)).splitlines()
+    assert lines == ["ready", "faulty 700 1 lost", "IllegalAddressError True"]
+
+
+REFUSED = """
+import kdsl
+kdsl.set_device("cuda")
+many = "".join(f"ld.global.u32 %q{{i}}, [%d+{{4 * i}}];" for i in range(250)) + "bar.sync 0;"
+many += "".join(f"st.global.u32 [%d+{{4 * i}}], %q{{249 - i}};" for i in range(250))
+image = {head!r} + f'''
+.shared .align 8 .b8 s[40000];
+.visible .entry registers(.param .u64 x) {{{{ .reg .b64 %d; .reg .b32 %q<300>; ld.param.u64 %d, [x]; {{many}} ret; }}}}
+.visible .entry memory(.param .u64 x) {{{{ .reg .b64 %d; ld.param.u64 %d, [x]; st.shared.u64 [s], %d; ret; }}}}'''.encode()
+m = kdsl.load_module(image)
+a = kdsl.zeros(1024)
+for name, configuration in (("registers", (1, 1024)), ("memory", (1, 32, None, 200000))):
+    try:
+        m.kernel(name, [kdsl.u64])[configuration](a.address)
+    except kdsl.LaunchConfigError as error:
+        print(type(error).__name__, error)
+print(a.to_host().sum(), kdsl.current_device().state)
+"""
+
+
+def test_what_a_block_cannot_have() -> None:
+    registers, memory, rest = in_a_process(REFUSED.format(head=HEAD)).splitlines()
+    assert registers.startswith("LaunchOutOfResourcesError `registers` (grid (1, 1, 1), block (1024, 1, 1)) was not")
+    assert re.search(r"1024 threads of \d+ registers need \d+, and a block has 65536; use blocks of at most", registers)
+    assert "40000 bytes of static and 200000 of dynamic shared memory are more than the" in memory
+    assert rest == "0.0 ready"
+
+
 def test_use_after_fork() -> None:
     script = """
 import os

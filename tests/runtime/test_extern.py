@@ -159,6 +159,13 @@ def test_kernels_of_a_module(device: str) -> None:
     assert x.view(np.int32)[0] == 3
 
 
+@kdsl.cuda_module(link=FUNCTIONS)
+class linked_kernels:
+    @kernel
+    def only(x: Ptr[f32]) -> None:
+        x[0] = declared_only(x[0], 2.0)
+
+
 @kernel(link=FUNCTIONS)
 def linked_by_the_kernel(x: Ptr[f32]) -> None:
     x[0] = declared_only(x[0], 1.0)
@@ -172,6 +179,8 @@ def test_what_the_kernel_links(device: str) -> None:
     x = np.ones(1, np.float32)
     linked_by_the_kernel[1, 1](x)
     assert x[0] == 3
+    linked_kernels.load().only[1, 1](x)
+    assert x[0] == 7
 
 
 @kernel
