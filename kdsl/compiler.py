@@ -21,7 +21,7 @@ from kdsl.compiled import CompiledKernel
 from kdsl.contracts.architecture import check_architecture
 from kdsl.contracts.contract import NOTHING, Contract
 from kdsl.contracts.types import constants_of
-from kdsl.current import IsCurrent, current_backend, timeline
+from kdsl.current import IsCurrent, current_backend, home, timeline
 from kdsl.ir.options import Options
 from kdsl.ir.request import KernelRequest
 from kdsl.lang.extern import Source
@@ -38,7 +38,6 @@ from kdsl.runtime.dynamo import leave_alone, untraced
 from kdsl.runtime.errors import ArgumentError, ExtentError, LaunchConfigError
 from kdsl.runtime.known import KnownLaunch, KnownLaunches
 from kdsl.runtime.launch import MISSING, Condition, Configurations, LaunchConfig, Launcher, all_hold, not_configured
-from kdsl.runtime.placement import home_of
 from kdsl.runtime.prepared import PreparedLaunch, prepare, split_configuration
 from kdsl.runtime.variables import attach
 from kdsl.signatures import Open, every_signature, open_names
@@ -98,7 +97,7 @@ class ConfiguredKernel(Generic[P]):
         """What a call does at first, and again when the device, a captured name or a type has changed."""
         kernel = self.kernel
         (
-            home_of((*arguments, *keywords.values())) or current_backend()
+            home((*arguments, *keywords.values()))
         ).start()  # a GPU's context takes as long as the compilation, to which this thread now comes
         if not kernel.is_annotated:
             filling(self._run_open, kernel.defaults)(*arguments, **keywords)
@@ -118,11 +117,11 @@ class ConfiguredKernel(Generic[P]):
 
     def _has_run_elsewhere(self, here: Backend, arguments: tuple[Any, ...]) -> bool:
         """Launch on the device where the arguments live, if it is another one and launched so before."""
-        home = home_of(arguments) or current_backend()
+        there = home(arguments)
         # What is missing is told here.
-        if home is here or any(value is MISSING for value in arguments):
+        if there is here or any(value is MISSING for value in arguments):
             return False
-        self._runs.get(home, self._specialize_and_run)(*arguments)
+        self._runs.get(there, self._specialize_and_run)(*arguments)
         return True
 
     def _run_filled(self, *arguments: Any, **keywords: Any) -> None:
@@ -386,7 +385,7 @@ class Kernel(Generic[P]):
         """The kernel compiled for these arguments' types and loaded on the device where they live, or else the current
         one; ``wide`` is the variant with 64-bit extents.
         """
-        backend = home_of((*arguments, *keywords.values())) or current_backend()
+        backend = home((*arguments, *keywords.values()))
         given = by_name(self.name, self.parameters, arguments, keywords) if not self.is_annotated else {}
         return self._specialized(backend, types_of(self.name, self.parameters, given, wide=wide))
 

@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import operator
 import os
+from collections.abc import Collection
 from typing import Any
 
 from kdsl.backend import Backend
 from kdsl.device_choice import DeviceChoiceError, Devices, InvalidChoice
 from kdsl.records import dataclass
 from kdsl.runtime.device import Device, entered_device
+from kdsl.runtime.foreign_memory import SharingBackend
+from kdsl.runtime.placement import foreign_home_of, home_of
 from kdsl.timeline import Timeline
 
 DEVICES = Devices(synchronous=os.environ.get("KDSL_SYNC", "") not in ("", "0"))
@@ -41,6 +44,19 @@ def current_backend() -> Backend:
         if not preference:
             raise
         raise type(error)(f"KDSL_DEVICE={preference}: {error}") from None
+
+
+def home(arguments: Collection[Any]) -> Backend:
+    """Where a launch with these arguments runs: where its arrays live, and on the current device without any."""
+    found = home_of(arguments)
+    if found is not None:
+        return found
+    current = current_backend()
+    if isinstance(current, SharingBackend):
+        ordinal = foreign_home_of(arguments, current)
+        if ordinal is not None and ordinal != current.ordinal:
+            return DEVICES.named(f"cuda:{ordinal}")
+    return current
 
 
 def set_device(device: str | int | Device) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, NoReturn, TextIO
 
 import numpy as np
@@ -70,6 +71,7 @@ class Emulator(EmulatedHostMemory):
         # One launch or copy at a time: as on a GPU, each sees the whole of what another thread's did, and an atomic is
         # one though it takes several calls of NumPy.
         self._busy = Lock()
+        self._reached: tuple[Emulator, ...] = ()
         self._runs_in: int | None = None
         # As on a GPU, memory that is freed while a kernel runs is given back after it.
         self._unfreed: deque[int] = deque()
@@ -170,6 +172,36 @@ class Emulator(EmulatedHostMemory):
     def adopt(self, memory: np.ndarray[tuple[int, ...], np.dtype[Any]]) -> int:
         return self.memory.adopt(memory, "the shared array").address
 
+    # Other emulators.
+
+    def can_reach(self, other: Emulator) -> bool:
+        return True
+
+    def reach(self, other: Emulator) -> None:
+        if not self.reaches(other):
+            self.memory.reach(other.memory)
+            self._reached = (*self._reached, other)
+
+    def reaches(self, other: Emulator) -> bool:
+        return other in self._reached
+
+    def copy_from_peer(self, destination: int, other: Emulator, source: int, size: int) -> None:
+        self.check_callback()
+        with self._hold(other):
+            self.memory.span(destination, size, "copy")[:] = other.memory.span(source, size, "copy")
+
+    def wait_for_peer(self, stream: int, other: Emulator, other_stream: int) -> None:
+        """Nothing is ever in flight there."""
+
+    @contextmanager
+    def _hold(self, *others: Emulator) -> Iterator[None]:
+        """Let no other launch or copy begin here and on devices whose memory this one uses."""
+        with ExitStack() as held:
+            # In one order, so that no two wait for each other.
+            for emulator in sorted({self, *self._reached, *others}, key=lambda emulator: emulator.ordinal):
+                held.enter_context(emulator._busy)
+            yield
+
     # Modules.
 
     def load(self, image: bytes) -> Program:
@@ -226,7 +258,7 @@ class Emulator(EmulatedHostMemory):
 
     def run_kernel(self, function: EmulatedFunction, launch: Launch, parameters: bytes) -> None:
         check_launch(function.code, launch, self.limits)
-        with self._busy:
+        with self._hold():
             self._run(function, launch, parameters)
 
     def _run(self, function: EmulatedFunction, launch: Launch, parameters: bytes) -> None:

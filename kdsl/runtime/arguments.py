@@ -26,6 +26,7 @@ from kdsl.runtime.interface import ForeignArray, NotOnDeviceError, foreign_array
 from kdsl.runtime.layout import contiguous_strides, is_contiguous
 from kdsl.runtime.markers import Marker
 from kdsl.runtime.memory import DeviceArray
+from kdsl.runtime.peers import reaches
 from kdsl.runtime.scalars import packable, shown
 from kdsl.runtime.structs import struct_bytes
 from kdsl.runtime.vectors import vector_bytes
@@ -99,6 +100,8 @@ class ArrayArgument:
     copy: str = "a contiguous copy"
     is_read: bool = True
     is_returned: bool = True
+    peer: Backend | None = None
+    """The other device whose memory it is in."""
 
     @property
     def element_strides(self) -> tuple[int, ...]:
@@ -177,7 +180,7 @@ def _of_vectors(parameter: Parameter, vector: VectorType, found: ArrayArgument) 
 
 
 def _device_array(parameter: Parameter, array: DeviceArray, backend: Backend) -> ArrayArgument:
-    if array.backend is not backend:
+    if array.backend is not backend and not reaches(backend, array.backend):
         raise parameter.error(
             ArgumentValueError,
             f"a DeviceArray on {device_name(array.backend)}",
@@ -189,9 +192,10 @@ def _device_array(parameter: Parameter, array: DeviceArray, backend: Backend) ->
             ArgumentValueError, f"{array!r}, whose memory free() has given back", "pass another array"
         )
     _check_dtype(parameter, array.layout.type, f"a DeviceArray of {array.dtype}")
+    peer = None if array.backend is backend else array.backend
     if array.is_contiguous:
-        return ArrayArgument(array.address, array.shape)
-    return ArrayArgument(array.address, array.shape, array.element_strides, copy=f"{parameter.name}.copy()")
+        return ArrayArgument(array.address, array.shape, peer=peer)
+    return ArrayArgument(array.address, array.shape, array.element_strides, copy=f"{parameter.name}.copy()", peer=peer)
 
 
 def _host_array(parameter: Parameter, array: np.ndarray[Any, Any], backend: Backend) -> ArrayArgument:

@@ -61,6 +61,21 @@ def write(array: DeviceArray, source: HostArray) -> None:
         copy(array, staged)
 
 
+def copy_from_peer(array: DeviceArray, source: DeviceArray) -> None:
+    """Overwrite all elements with those of an array of the same dtype on another device of the kind, broadcast to the
+    shape.
+    """
+    if not array.size:
+        return
+    if not source.is_contiguous:
+        source = source.copy()
+    backend: Any = array.backend
+    there = array if array.is_contiguous and source.shape == array.shape else array.new(source.shape)
+    backend.copy_from_peer(there.address, source.backend, source.address, source.nbytes)
+    if there is not array:
+        copy(array, there)
+
+
 def copy(array: DeviceArray, source: DeviceArray) -> None:
     """Overwrite all elements with those of another array of the same dtype and device, broadcast to the shape."""
     if not array.size:

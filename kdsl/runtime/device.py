@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from kdsl.backend import Backend, DeviceError, DeviceLimits, device_name
+from kdsl.runtime.peers import are_peers
 
 _Entered = tuple[Backend, Any]  # and the block around it
 # Why a context variable? It belongs to one thread, and in it to one asyncio task, which a thread's local does not.
@@ -80,6 +81,29 @@ class Device:
     def synchronize(self) -> None:
         """Wait for all work on it, and raise what went wrong in it, a DeviceError."""
         self.backend.synchronize()
+
+    def can_access_peer(self, other: Device) -> bool:
+        """Whether kernels here could use the other device's arrays: always, if it is this one."""
+        if other.backend is self.backend:
+            return True
+        return are_peers(self.backend, other.backend) and bool(self._peers.can_reach(other.backend))
+
+    def enable_peer_access(self, other: Device) -> None:
+        """Let kernels that run here take the other device's arrays too, from now on; the other way round is a call of
+        its own. DeviceError if there is no path between the two, ValueError for devices of two kinds.
+        """
+        if not isinstance(other, Device):
+            raise TypeError(f"a kdsl.Device is needed, got {other!r}")
+        if other.backend is self.backend:
+            return
+        if not are_peers(self.backend, other.backend):
+            raise ValueError(f"{self} and {other} share no memory; copy arrays with .to(device)")
+        self._peers.reach(other.backend)
+
+    @property
+    def _peers(self) -> Any:
+        """The driver or emulator, as what knows others."""
+        return self.backend
 
     def __enter__(self) -> Device:
         _ENTERED.set((self.backend, _ENTERED.get()))

@@ -17,10 +17,12 @@ from kdsl.runtime.driver_calls import (
     too_old,
     version_text,
 )
+from kdsl.runtime.driver_contexts import keeps_context
 from kdsl.runtime.driver_host_memory import DriverHostMemory
 from kdsl.runtime.driver_launch import Enqueue
 from kdsl.runtime.driver_modules import CudaFunction, CudaModule
 from kdsl.runtime.driver_occupancy import DriverOccupancy
+from kdsl.runtime.driver_peers import DriverPeers
 from kdsl.runtime.errors import DriverUnavailableError
 from kdsl.runtime.image_variables import variable_names
 from kdsl.runtime.linking import Input
@@ -28,7 +30,8 @@ from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.target import KNOWN, Target
 
 
-class CudaDriver(DriverHostMemory, DriverOccupancy):
+@keeps_context
+class CudaDriver(DriverHostMemory, DriverPeers, DriverOccupancy):
     """One NVIDIA GPU, through the CUDA driver and its primary context (shared with PyTorch, CuPy, JAX and others).
 
     Making it calls little; the context is made by `start`, or when it is first needed. ``record`` gets each driver

@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any
 
 from kdsl.backend import DeviceError, Launch
-from kdsl.runtime import driver_errors
+from kdsl.runtime import driver_contexts, driver_errors
 from kdsl.runtime.cuda_errors import ContextLostError
 from kdsl.runtime.driver_checks import ModuleChecks
 from kdsl.runtime.driver_entry import Native, launch_entry
@@ -167,6 +167,7 @@ class Calls:
         self.launch: Native = self.native
         self._watched: Native | None = None
         self._check: Callable[[], None] | None = None
+        self._inside: Callable[[Native], Native] | None = None
         self._lock = threading.Lock()
         # What must not call the driver where it is met, and is done by the next call that may.
         self._postponed: deque[Callable[[], object]] = deque()
@@ -206,10 +207,18 @@ class Calls:
         self._check = check
         self._replace_launch()
 
+    def launch_inside(self, inside: Callable[[Native], Native]) -> None:
+        """Let ``inside`` see to the context of each launch from now on."""
+        if self._inside is None:
+            self._inside = inside
+            self._replace_launch()
+
     def _replace_launch(self) -> None:
         if self.forked:
             return
         launch = self._watched or self.native
+        if self._inside is not None:
+            launch = self._inside(launch)
         if self._check is not None:
             launch = _checked(launch, self._check)
         self.launch = launch
@@ -232,12 +241,15 @@ class Calls:
                 code, context = self.attempt("cuDevicePrimaryCtxRetain", self.device)
                 # What went wrong is met again, and raised, by the call that needs the context.
                 self.context = None if code else context
+                if not code:
+                    driver_contexts.made(self)
 
     def start(self) -> None:
         """Make the primary context, which takes a fifth of a second; later calls are free. Any thread may call it."""
         with self._lock:
             if self.context is None:
                 self.context = self.bare("cuDevicePrimaryCtxRetain", self.device)
+                driver_contexts.made(self)
 
     def enter(self) -> None:
         """Make the device's context this thread's; raise if the process cannot use it any more."""

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from kdsl.backend import Launch
-from kdsl.runtime import driver_errors
+from kdsl.runtime import driver_contexts, driver_errors
 from kdsl.runtime.driver_calls import Calls, error_text, forked_error, lost
 from kdsl.runtime.driver_entry import LaunchStruct, Reference
 from kdsl.runtime.driver_modules import CudaFunction
@@ -65,10 +65,9 @@ def _prepare(calls: Calls, function: CudaFunction, launch: Launch) -> Enqueue:
             calls.note(described)
 
     def again(code: int, buffer: ParameterBuffer) -> None:
-        if code != driver_errors.INVALID_CONTEXT or calls.dead:
+        # Looking at the context at each launch would cost more than failing once in a thread that has none yet.
+        if not driver_contexts.was_outside(calls, code):
             raise refused(calls, function, launch, code)
-        # This thread has no context yet. Looking at each launch would cost more than failing once.
-        calls.enter()
         code = calls.launch(configuration, handle, buffer.extra)
         if code:
             raise refused(calls, function, launch, code)

@@ -38,6 +38,7 @@ from kdsl.runtime.layout import layout_of
 from kdsl.runtime.packer import layout_name, name_prefix, packer_source, struct_name, variable_names
 from kdsl.runtime.packer_names import globals_for, maker, place_of
 from kdsl.runtime.parameters import ParameterBuffer
+from kdsl.runtime.peers import LEGACY_STREAM, ordered
 from kdsl.runtime.scalars import REAL_CLASSES, WIDE_CLASSES, bf16_bits, shown
 from kdsl.runtime.stream_backend import StreamBackend
 from kdsl.runtime.structs import struct_bytes
@@ -421,7 +422,12 @@ class _Bound:
         try:
             host.copy_in()
             buffer = launcher.pack(packed(launcher.parameters, found, host))
-            enqueue(buffer)
+            peers = {a.peer for _, a in pairs if a.peer is not None}
+            if peers:
+                with ordered(launcher.backend, self._named(stream), peers):
+                    enqueue(buffer)
+            else:
+                enqueue(buffer)
             foreign = [
                 (a.foreign, p.written and a.is_returned) for p, a in pairs if a.foreign is not None and capture is None
             ]
@@ -446,6 +452,12 @@ class _Bound:
             return self.launch.stream
         current = backend.stream_state.current
         return self.launch.stream or (streams[0] if current is None else int(current.handle))
+
+    def _named(self, stream: int) -> int:
+        """The stream that 0 stands for: the current one, or the default stream by its own name."""
+        backend = self.launcher.backend
+        current = backend.stream_state.current if isinstance(backend, StreamBackend) else None
+        return stream or (LEGACY_STREAM if current is None else int(current.handle))
 
     def _enqueue_on(self, stream: int) -> Enqueue:
         if self.empty:

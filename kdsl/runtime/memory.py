@@ -27,6 +27,7 @@ from kdsl.runtime.layout import (
     normal_shape,
     reach,
 )
+from kdsl.runtime.peers import are_peers
 
 
 class Absent:
@@ -251,6 +252,9 @@ class DeviceArray:
             _check_broadcast(value.shape, target.shape)
             if value.backend is self.backend:
                 array_copies.copy(target, value)
+                return
+            if are_peers(self.backend, value.backend):
+                array_copies.copy_from_peer(target, value)
                 return
             value = value.to_host()
         source = host_array(value, self.layout.type)

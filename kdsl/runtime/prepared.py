@@ -8,14 +8,14 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from kdsl.backend import Launch
+from kdsl.backend import Launch, device_name
 from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.types import TupleType, Type
 from kdsl.runtime.arguments import ArrayArgument, Parameter
 from kdsl.runtime.callables import function_type
 from kdsl.runtime.calls import check_tuple
 from kdsl.runtime.config import LaunchConfig
-from kdsl.runtime.errors import ArgumentTypeError, LaunchConfigTypeError
+from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError, LaunchConfigTypeError
 from kdsl.runtime.foreign_memory import note_launch
 from kdsl.runtime.hooks import HOOKS, Observed
 from kdsl.runtime.host_arrays import HostArrays
@@ -171,6 +171,12 @@ def prepare(launcher: Launcher, config: LaunchConfig, arguments: Mapping[str, An
     for parameter, argument in zip(launcher.parameters, found, strict=True):
         if isinstance(argument, ArrayArgument) and argument.host is not None:
             raise _on_the_host(parameter)
+        if isinstance(argument, ArrayArgument) and argument.peer is not None:
+            raise parameter.error(
+                ArgumentValueError,
+                f"a DeviceArray on {device_name(argument.peer)}",
+                f"a prepared launch takes arrays of one device, {device_name(launcher.backend)}",
+            )
     launch, enqueue = (launch, nothing) if config.empty else _enqueue(launcher, launch, found)
     values = packed(launcher.parameters, found, HostArrays(launcher.backend, []))
     buffer = launcher.fresh_buffer()

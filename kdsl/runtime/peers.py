@@ -1,0 +1,59 @@
+"""What devices of one machine add to `kdsl.backend.Backend`: copies between them, use of each other's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, runtime_checkable
+
+from kdsl.backend import Backend
+
+LEGACY_STREAM = 1
+"""CUDA's name for the default stream, whichever is current."""
+
+
+@runtime_checkable
+class PeerBackend(Protocol):
+    """A device that knows others of its kind. ``other`` is always one of them, and not this one."""
+
+    def can_reach(self, other: Any) -> bool:
+        """Whether kernels here could use the other's memory."""
+        ...
+
+    def reach(self, other: Any) -> None:
+        """Let kernels here use the other's arrays from now on; DeviceError if that cannot be."""
+        ...
+
+    def reaches(self, other: Any) -> bool:
+        """Whether `reach` has been called."""
+        ...
+
+    def copy_from_peer(self, destination: int, other: Any, source: int, size: int) -> None:
+        """Copy bytes of the other's memory here, after the work on both default streams and before what follows."""
+        ...
+
+    def wait_for_peer(self, stream: int, other: Any, other_stream: int) -> None:
+        """Make later work in a stream here wait for what is in a stream there now."""
+        ...
+
+
+def are_peers(one: Backend, other: Backend) -> bool:
+    """Whether they are two devices of one kind."""
+    return one is not other and one.name == other.name and isinstance(one, PeerBackend)
+
+
+def reaches(backend: Backend, other: Backend) -> bool:
+    """Whether kernels may use the other's memory, as the user has said."""
+    return isinstance(backend, PeerBackend) and are_peers(backend, other) and backend.reaches(other)
+
+
+@contextmanager
+def ordered(backend: Backend, stream: int, peers: Iterable[Backend]) -> Iterator[None]:
+    """A launch in ``stream`` that uses memory of ``peers``: after their work so far, and before what follows there."""
+    others = [peer for peer in peers if isinstance(peer, PeerBackend)]
+    for peer in others:
+        if isinstance(backend, PeerBackend):
+            backend.wait_for_peer(stream, peer, LEGACY_STREAM)
+    yield
+    for peer in others:
+        peer.wait_for_peer(LEGACY_STREAM, backend, stream)

@@ -1,0 +1,193 @@
+"""Two GPUs in one process: every call in its own device's context, and the thread's context left as it was found."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from kdsl.backend import DeviceError, Launch
+from kdsl.runtime.driver import CudaDriver
+
+from .fake_driver import FakeDriver
+
+LAUNCH = Launch((1, 1, 1), (32, 1, 1))
+OTHERS = 1077
+"""The context of another library."""
+
+
+class TwoGpus(FakeDriver):
+    """Functions belong to the context in which they were looked up; a launch in another one is refused."""
+
+    def __init__(self, real: Any, **attributes: int) -> None:
+        super().__init__(real, **attributes)
+        self.devices = 2
+        self.kernels = {"k": lambda parameters: self.ran.append(self.context)}
+        self.ran: list[int] = []
+        self.reachable = True
+        self.wrong: list[str] = []
+
+    @property
+    def context(self) -> int:
+        return getattr(self.current, "context", 0)
+
+    def _cuDevicePrimaryCtxRetain(self, device: Any) -> Any:
+        return (self.real.CUcontext(77 + int(device)),)
+
+    def _cuKernelGetFunction(self, kernel: Any) -> Any:
+        return (self.real.CUfunction(int(kernel) + 100 + 10000 * (self.context - 77)),)
+
+    def _launch_by_address(self, address: int, function: int, parameters: int | None, extra: int | None) -> int:
+        if self.context != 77 + function // 10000:
+            self.wrong.append("launch")
+            return 201 if not self.context else 400
+        return super()._launch_by_address(address, function % 10000, parameters, extra)
+
+    def _cuMemPoolCreate(self, properties: Any) -> Any:
+        return (self.real.CUmemoryPool(55 + 1000 * properties.location.id),)
+
+    def _cuMemAllocFromPoolAsync(self, size: int, pool: Any, stream: int) -> Any:
+        assert self.context == 77 + (int(pool) - 55) // 1000
+        return self._allocate(size)
+
+    def _cuDeviceCanAccessPeer(self, device: Any, peer: Any) -> Any:
+        return (int(self.reachable),)
+
+    def _cuCtxEnablePeerAccess(self, context: Any, flags: int) -> None:
+        assert (self.context, int(context), flags) == (77, 78, 0)
+
+    def _cuMemPoolSetAccess(self, pool: Any, accesses: Any, count: int) -> None:
+        (access,) = accesses
+        assert (int(pool), access.location.id, access.flags.name, count) == (
+            1055, 0, "CU_MEM_ACCESS_FLAGS_PROT_READWRITE", 1
+        )  # fmt: skip
+
+    def _cuMemcpyPeerAsync(self, destination: int, here: Any, source: int, there: Any, size: int, stream: Any) -> None:
+        assert (int(here), int(there), int(stream), self.context) == (77, 78, 1, 77)
+        self._cuMemcpyDtoDAsync(destination, source, size, 0)
+
+
+@pytest.fixture
+def two() -> TwoGpus:
+    real = pytest.importorskip("cuda.bindings.driver", reason="cuda-python is not installed")
+    return TwoGpus(real)
+
+
+def launcher(driver: CudaDriver) -> Any:
+    function = driver.function(driver.load(b".version 8.0\n.target sm_90\n"), "k")
+    return lambda: driver.launch(function, LAUNCH, b"")
+
+
+def test_each_device_launches_in_its_own_context(two: TwoGpus) -> None:
+    first, second = CudaDriver(0, api=two), CudaDriver(1, api=two)
+    one, other = launcher(first), launcher(second)
+    two.ran.clear()
+    for _ in range(3):
+        one()
+        other()
+    assert two.ran == [77, 78] * 3
+    assert not two.wrong, "a launch was tried in the wrong context first"
+
+
+def test_one_device_alone_does_not_look_at_contexts(two: TwoGpus) -> None:
+    one = launcher(CudaDriver(0, api=two))
+    one()
+    two.calls.clear()
+    for _ in range(3):
+        one()
+    # The driver's own launch method leaves contexts as they are; what a launcher binds is bare.
+    names = [name for name, *_ in two.calls]
+    assert names.count("cuLaunchKernel") == 3 and "cuCtxSetCurrent" not in names
+
+
+def test_a_prepared_launch_asks_the_driver_nothing_else(two: TwoGpus) -> None:
+    from kdsl.runtime.parameters import ParameterBuffer
+
+    driver = CudaDriver(0, api=two)
+    enqueue = driver.prepare(driver.function(driver.load(b".version 8.0\n.target sm_90\n"), "k"), LAUNCH)
+    enqueue(ParameterBuffer(b""))
+    two.calls.clear()
+    enqueue(ParameterBuffer(b""))
+    assert [name for name, *_ in two.calls] == ["cuLaunchKernel"]
+
+
+def test_a_thread_without_a_context_gets_one(two: TwoGpus) -> None:
+    one = launcher(CudaDriver(0, api=two))
+    thread = threading.Thread(target=one)
+    thread.start()
+    thread.join()
+    assert two.ran == [77]
+
+
+def test_another_library_s_context_is_left_current(two: TwoGpus) -> None:
+    driver = CudaDriver(0, api=two)
+    one = launcher(driver)
+    address = driver.alloc(16)
+    two.current.context = OTHERS
+    for _ in range(3):
+        one()
+        assert two.context == OTHERS
+    driver.write(address, memoryview(b"0123456789abcdef"))
+    found = bytearray(16)
+    driver.read(address, memoryview(found))
+    driver.fill(address, 0, 16)
+    driver.copy(address, address, 16)
+    driver.synchronize()
+    stream = driver.create_stream(0, True)
+    driver.synchronize_stream(stream)
+    driver.destroy_stream(stream)
+    driver.free(address)
+    assert bytes(found) == b"0123456789abcdef"
+    assert two.context == OTHERS
+    assert two.ran == [77] * 3 and two.wrong == ["launch"], "only the first launch is tried in a wrong context"
+
+
+def test_arrays_of_one_device_are_freed_while_another_works(two: TwoGpus) -> None:
+    first, second = CudaDriver(0, api=two), CudaDriver(1, api=two)
+    address = second.alloc(16)
+    first.synchronize()
+    assert two.context in (77, 78)
+    two.current.context = 77
+    second.free(address)
+    assert two.context == 77
+
+
+def test_peer_copies(two: TwoGpus) -> None:
+    first, second = CudaDriver(0, api=two), CudaDriver(1, api=two)
+    here, there = first.alloc(16), second.alloc(16)
+    second.write(there, memoryview(b"0123456789abcdef"))
+    two.called()
+    first.copy_from_peer(here, second, there, 16)
+    assert two.called() == [
+        "cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "cuEventDestroy",
+        "cuMemcpyPeerAsync",
+        "cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "cuEventDestroy",
+    ]  # fmt: skip
+    assert bytes(two.bytes_at(here, 16)) == b"0123456789abcdef"
+    first.copy_from_peer(here, second, there, 0)
+    assert two.called() == []
+
+
+def test_peer_access(two: TwoGpus) -> None:
+    first, second = CudaDriver(0, api=two), CudaDriver(1, api=two)
+    assert first.can_reach(second) and not first.reaches(second)
+    first.reach(second)
+    first.reach(second)
+    assert first.reaches(second) and not second.reaches(first)
+    assert two.called().count("cuMemPoolSetAccess") == 1
+
+
+def test_peer_access_that_is_there_already(two: TwoGpus) -> None:
+    first, second = CudaDriver(0, api=two), CudaDriver(1, api=two)
+    two.codes["cuCtxEnablePeerAccess"] = [704]
+    first.reach(second)
+    assert first.reaches(second)
+
+
+def test_gpus_without_a_path(two: TwoGpus) -> None:
+    first, second = CudaDriver(0, api=two), CudaDriver(1, api=two)
+    two.reachable = False
+    with pytest.raises(DeviceError, match=r"cuda:0 cannot use the memory of cuda:1: .*\.to\(device\)"):
+        first.reach(second)
+    assert not first.reaches(second)
