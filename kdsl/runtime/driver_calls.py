@@ -141,6 +141,7 @@ class Calls:
     """
 
     def __init__(self, ordinal: int, api: Any, record: Recorder | None = None, synchronous: bool = False) -> None:
+        self.driver = api
         self.api: Any = Recording(api, record) if record else api
         self.ordinal = ordinal
         reason = initialized(self.api)

@@ -56,7 +56,7 @@ _MADE: WeakSet[Calls] = WeakSet()
 def made(calls: Calls) -> None:
     """Note that a device has a context now: if it is the second one, launches must see to theirs."""
     for other in list(_MADE):
-        if type(other.api) is type(calls.api) and int(other.context) != int(calls.context):
+        if other.driver is calls.driver and int(other.context) != int(calls.context):
             see_to_context(other)
             see_to_context(calls)
     _MADE.add(calls)
