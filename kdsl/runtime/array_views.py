@@ -34,19 +34,55 @@ class Geometry:
 
 def indexed(array: Geometry, key: Any) -> Geometry:
     """What ``array[key]`` is, for ints, slices, ``...`` and None; IndexError or TypeError for anything else."""
-    keys = key if isinstance(key, tuple) else (key,)
+    shape, strides, offset = [], [], array.offset
+    axis = 0
+    for part in _whole(array, key if isinstance(key, tuple) else (key,)):
+        if part is None:
+            shape.append(1)
+            strides.append(0)
+            continue
+        extent, stride = array.shape[axis], array.strides[axis]
+        if isinstance(part, slice):
+            start, stop, step = part.indices(extent)
+            count = len(range(start, stop, step))
+            shape.append(count)
+            strides.append(stride * step)
+            offset += start * stride if count else 0
+        else:
+            offset += _place(part, axis, extent) * stride
+        axis += 1
+    return Geometry(tuple(shape), tuple(strides), array.itemsize, offset)
+
+
+def _whole(array: Geometry, keys: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The keys with ``...`` and what is missing at the end written out: one for each axis, beside the Nones."""
     for part in keys:
-        _check_key(part)
-    model = array.model()
-    # The ellipsis keeps NumPy from reading the one element that ints alone would choose.
-    view = model[keys if Ellipsis in keys else (*keys, Ellipsis)]
-    return array.of(view, model)
+        if part is not None and part is not Ellipsis and type(part) is not int and not isinstance(part, slice):
+            _check_key(part)
+    missing = len(array.shape) - sum(part is not None and part is not Ellipsis for part in keys)
+    if missing < 0:
+        given = len(array.shape) - missing
+        raise IndexError(f"too many indices: the array has {len(array.shape)} dimensions, and {given} are indexed")
+    rest = (slice(None),) * missing
+    if Ellipsis not in keys:
+        return (*keys, *rest)
+    at = keys.index(Ellipsis)
+    if Ellipsis in keys[at + 1 :]:
+        raise IndexError("an index has at most one ellipsis, ...")
+    return (*keys[:at], *rest, *keys[at + 1 :])
+
+
+def _place(part: Any, axis: int, extent: int) -> int:
+    index = operator.index(part)
+    if not -extent <= index < extent:
+        raise IndexError(f"index {index} is out of bounds for axis {axis} with {extent} elements")
+    return index + extent if index < 0 else index
 
 
 def _check_key(part: Any) -> None:
-    if part is None or part is Ellipsis or isinstance(part, slice):
-        return
     if isinstance(part, (bool, np.bool_, list, np.ndarray)) or hasattr(part, "shape"):
+        if isinstance(part, np.integer):
+            return
         raise IndexError(
             "a DeviceArray is indexed by ints, slices, ... and None, not by arrays, lists or masks: write a kernel "
             "that gathers, or index .to_host()"

@@ -327,3 +327,13 @@ def test_strided_views_need_a_kernel_that_takes_them(device: str) -> None:
         any_layout[1, 32](view, spread[::2, ::3])
         np.testing.assert_array_equal(spread.to_host()[::2, ::3], host + 1)
         assert np.count_nonzero(spread.to_host()) == host.size
+
+
+def test_numpys_integers_are_indexes_and_two_ellipses_are_none() -> None:
+    array = kdsl.to_device(np.arange(6, dtype=np.float32).reshape(2, 3))
+    assert array[np.int64(1), np.uint8(2)].item() == 5.0
+    assert array[..., None, -1].shape == (2, 1)
+    with pytest.raises(IndexError, match="at most one ellipsis"):
+        array[..., ...]
+    with pytest.raises(IndexError, match="not by arrays"):
+        array[np.float32(1)]
