@@ -11,11 +11,11 @@ from kdsl.backend import Backend
 
 
 @runtime_checkable
-class SharingBackend(Protocol):
+class LendingBackend(Protocol):
     """A backend whose memory other libraries may use, in streams that it does not know."""
 
-    def free_shared(self, address: int) -> None:
-        """As `free`, after all work of the device, whoever enqueued it."""
+    def free_lent(self, address: int, size: int) -> None:
+        """As `free`, when all work of the device has ended, whoever enqueued it."""
         ...
 
 
@@ -61,8 +61,8 @@ class Allocation:
         address, self.address = self.address, 0
         if not address:
             return
-        if self.is_shared and isinstance(self.backend, SharingBackend):
-            self.backend.free_shared(address)
+        if self.is_shared and isinstance(self.backend, LendingBackend):
+            self.backend.free_lent(address, self.size)
         else:
             self.backend.free(address)
 

@@ -18,8 +18,8 @@ PORTABLE, DEVICEMAP = 1, 2
 """CU_MEMHOSTALLOC_PORTABLE (pinned for every GPU), CU_MEMHOSTALLOC_DEVICEMAP."""
 ATTACH_GLOBAL = 1
 """CU_MEM_ATTACH_GLOBAL: any stream may use it."""
-MOST_WAITING = 64 << 20
-"""Bytes that wait for the device to have ended its work; more are not left waiting by the next allocation."""
+MOST_WAITING = 256 << 20
+"""Bytes that wait for the device to have ended its work; the allocation that finds more waits for it."""
 ADVICE = {
     "read_mostly": ("READ_MOSTLY", False),
     "prefer_device": ("PREFERRED_LOCATION", False),
@@ -35,7 +35,7 @@ class DriverHostMemory(DriverGraphs):
 
     def __init__(self, calls: Calls) -> None:
         super().__init__(calls)
-        # What kernels may still use in place, by a number of its own: (host address, bytes, kind).
+        # What work in flight may still use, by a number of its own: (address, bytes, kind).
         self._waiting: dict[int, tuple[int, int, str]] = {}
         self._numbers = itertools.count()
 
@@ -48,8 +48,7 @@ class DriverHostMemory(DriverGraphs):
                 f"{self.description} here has no managed memory that the host may touch while kernels run "
                 f"(CONCURRENT_MANAGED_ACCESS is 0): use kdsl.mapped_empty"
             )
-        if sum(waiting for _, waiting, _ in list(self._waiting.values())) > MOST_WAITING:
-            self.synchronize()
+        self._keep_few_waiting()
         code, host = self._allocate_host(size, kind)
         if code == driver_errors.OUT_OF_MEMORY:
             self.synchronize()
@@ -67,6 +66,20 @@ class DriverHostMemory(DriverGraphs):
         if kind == "managed":
             return self._calls.attempt("cuMemAllocManaged", size, ATTACH_GLOBAL)
         return self._calls.attempt("cuMemHostAlloc", size, PORTABLE | DEVICEMAP)
+
+    def alloc(self, size: int) -> int:
+        if self._waiting and not self.captures:
+            self._keep_few_waiting()
+        return super().alloc(size)
+
+    def free_lent(self, address: int, size: int) -> None:
+        # The libraries that it was lent to have streams of their own: when they have done with it, nobody knows.
+        if not self._calls.forked and not self._calls.dead:
+            self._waiting[next(self._numbers)] = (address, size, "lent")
+
+    def _keep_few_waiting(self) -> None:
+        if sum(size for _, size, _ in list(self._waiting.values())) > MOST_WAITING:
+            self.synchronize()
 
     def free_host(self, host: int, device: int, size: int, kind: str) -> None:
         # A finaliser may run in a child of a fork, or after a fault: nothing can be given back there.
@@ -99,9 +112,11 @@ class DriverHostMemory(DriverGraphs):
         super().synchronize()
         for number in idle:
             # Another thread that waited too may have released it.
-            host, _, kind = self._waiting.pop(number, (0, 0, ""))
-            if host:
-                self._release_host(host, kind)
+            address, _, kind = self._waiting.pop(number, (0, 0, ""))
+            if kind == "lent":
+                self.free(address)
+            elif address:
+                self._release_host(address, kind)
 
     # Copies that only enqueue.
 

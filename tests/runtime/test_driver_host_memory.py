@@ -10,7 +10,7 @@ import pytest
 
 from kdsl.backend import DeviceError
 from kdsl.lang.types import F32, PointerType
-from kdsl.runtime import host_memory
+from kdsl.runtime import driver_host_memory, host_memory
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.host_memory import device_address, memory_of
@@ -54,9 +54,31 @@ def test_what_kernels_use_in_place_is_given_back_when_they_have_ended(
     assert fake_driver.called() == ["cuCtxSynchronize", freed] and not fake_driver.memory
 
 
-def test_what_waits_for_the_device_does_not_grow(gpu: CudaDriver, fake_driver: Any) -> None:
-    for _ in range(5):
-        empty(gpu, "mapped", 5 << 20)
+def test_what_waits_for_the_device_does_not_grow(
+    gpu: CudaDriver, fake_driver: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver_host_memory, "MOST_WAITING", 100)
+    for _ in range(20):
+        empty(gpu, "mapped", 10)
+    gc.collect()
+    assert "cuCtxSynchronize" in fake_driver.called() and len(fake_driver.memory) < 5
+
+
+def test_memory_that_was_lent_is_given_back_when_everything_has_ended(gpu: CudaDriver, fake_driver: Any) -> None:
+    array = zeros(10, backend=gpu)
+    assert array.__cuda_array_interface__["data"][0] == array.address
+    fake_driver.called()
+    del array
+    gc.collect()
+    assert fake_driver.called() == [] and len(fake_driver.memory) == 1
+    gpu.synchronize()
+    assert fake_driver.called() == ["cuCtxSynchronize", "cuMemFreeAsync"] and not fake_driver.memory
+
+
+def test_lent_memory_does_not_grow(gpu: CudaDriver, fake_driver: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver_host_memory, "MOST_WAITING", 100)
+    for _ in range(20):
+        zeros(10, backend=gpu).lend()
     gc.collect()
     assert "cuCtxSynchronize" in fake_driver.called() and len(fake_driver.memory) < 5
 
