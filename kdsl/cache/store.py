@@ -25,8 +25,10 @@ ABANDONED = 600.0
 """Seconds after which a temporary file is one whose writer has died."""
 FRESH = 3600.0
 """Seconds during which a file that was used counts as just used."""
-SWEPT = 60.0
+RECENT = 60.0
 """Seconds after which a process that begins to write looks whether there is too much."""
+SWEPT, UNSWEPT = "swept", "unswept"
+BLOCK = 4096
 SEAL = b"\n//kdsl:"
 
 
@@ -39,7 +41,7 @@ class Store:
         self.folder = folder
         self.limit = limit
         self._usable: bool | None = None
-        self._unswept = limit  # so that the first write looks
+        self._is_first = True
 
     def usable(self) -> bool:
         """Whether the folder is there (it is made) and private. Said once on stderr if others could change it."""
@@ -158,38 +160,49 @@ class Store:
         return size
 
     def _sweep_after(self, written: int) -> None:
-        """Look whether there is too much: when a process first writes, and after each eighth of the limit."""
-        first = self._unswept >= self.limit
-        self._unswept += written
-        if not first and self._unswept < self.limit // 8:
-            return
-        self._unswept = 0
-        if first and not self._is_due():
-            return
-        self.sweep()
+        """Look whether there is too much: after each eighth of the limit that processes have written, and when one
+        begins to, for the limit may be another.
+        """
+        blocks = self._written(-(-written // BLOCK))
+        if blocks * BLOCK >= self.limit // 8 or (self._is_first and self._is_due()):
+            self.sweep()
+        self._is_first = False
+
+    def _written(self, blocks: int) -> int:
+        """Note how many blocks were written; how many there were since the last look."""
+        with contextlib.suppress(OSError):
+            file = os.open(self.folder / COUNTS / UNSWEPT, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(file, b"." * blocks)
+                return os.fstat(file).st_size
+            finally:
+                os.close(file)
+        return 0
 
     def _is_due(self) -> bool:
-        """Whether no process has looked lately. Notes that this one does."""
-        stamp = self.folder / COUNTS / "swept"
-        with contextlib.suppress(OSError):
-            if time.time() - stamp.stat().st_mtime < SWEPT:
-                return False
-        with contextlib.suppress(OSError):
-            stamp.touch(mode=0o600)
-        return True
+        """Whether no process has looked lately."""
+        try:
+            return time.time() - (self.folder / COUNTS / SWEPT).stat().st_mtime > RECENT
+        except OSError:
+            return True
 
     def sweep(self) -> None:
-        """Remove what dead writers left, and the groups used longest ago while there is more than the limit."""
-        groups, total = self._groups(), 0
+        """Remove what dead writers left, and the groups used longest ago where there is too much: so much that the next
+        eighth of the limit has room.
+        """
+        with contextlib.suppress(OSError):
+            (self.folder / COUNTS / SWEPT).touch(mode=0o600)
+            (self.folder / COUNTS / UNSWEPT).unlink(missing_ok=True)
+        groups, part = self._groups(), self.limit // 8
         total = sum(group.size for group in groups)
-        # Some room, so that the next write does not look again.
-        room = self.limit - self.limit // 8
-        for group in sorted(groups, key=lambda group: group.used) if total > self.limit else ():
+        if total <= self.limit - part:
+            return
+        for group in sorted(groups, key=lambda group: group.used):
+            if total <= self.limit - 2 * part:
+                return
             for name in group.names:
                 self.remove(name)
             total -= group.size
-            if total <= room:
-                break
 
     def _groups(self) -> list[Group]:
         found: dict[str, Group] = {}
