@@ -16,7 +16,7 @@ SECTIONS = {
     "compile_time": "Python source to PTX",
     "import_time": "Importing",
     "emulation": "The emulator",
-    "cold_start": "Interpreter start to a verified result, nothing cached",
+    "cold_start": "Interpreter start to a verified result, nothing cached and warm",
 }
 
 

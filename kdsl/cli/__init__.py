@@ -13,6 +13,7 @@ import click
 from kdsl.backend import DeviceError
 from kdsl.cache import CACHE
 from kdsl.cli import ahead
+from kdsl.cli.cache import cache
 from kdsl.cli.loading import SIGNATURE, Failure, fits, load_kernels, parsed_target, said_by_signature, signatures_of
 from kdsl.codegen.sass import AssemblyError
 from kdsl.compiler import Kernel
@@ -160,6 +161,7 @@ def doctor() -> None:
 
 main.add_command(ahead.build)
 main.add_command(ahead.stubs)
+main.add_command(cache)
 
 
 def _passes(name: str, kernel: Kernel[Any], signature: Mapping[str, Any]) -> bool:

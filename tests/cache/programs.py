@@ -48,7 +48,8 @@ class Program:
     def environment(self, **more: str) -> dict[str, str]:
         paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         own = {"KDSL_CACHE_DIR": str(self.cache), "KDSL_DEVICE": "emulator", "PYTHONPATH": paths}
-        return {**os.environ, **own, "PYTHONDONTWRITEBYTECODE": "1", **more}
+        inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        return {**inherited, **own, **more}
 
     def count(self, what: str) -> int:
         file = self.cache / "counts" / what

@@ -1,0 +1,67 @@
+"""What is in the cache, for those who ask: `kdsl cache info`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import field
+from pathlib import Path
+
+from kdsl.cache.compilations import ENTRY, HITS, MISSES, UNCACHED
+from kdsl.cache.settings import Settings
+from kdsl.cache.store import Store
+from kdsl.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Uncached:
+    """Kernels that are compiled anew in each process, and why."""
+
+    kernels: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """``size`` and ``limit`` are in bytes; ``hits`` and ``misses`` count since the cache was made or cleared."""
+
+    folder: Path
+    enabled: bool
+    usable: bool
+    entries: int = 0
+    machine_code: int = 0
+    size: int = 0
+    limit: int = 0
+    hits: int = 0
+    misses: int = 0
+    uncached: tuple[Uncached, ...] = field(default=())
+
+
+def report(said: Settings) -> Report:
+    """A look at the cache. It is not made where there is none."""
+    if not said.folder.is_dir():
+        return Report(said.folder, said.enabled, True, limit=said.limit)
+    store = Store(said.folder, said.limit)
+    if not store.usable():
+        return Report(said.folder, said.enabled, False, limit=said.limit)
+    names, size = [], 0
+    for entry in store.files():
+        try:
+            size += entry.stat().st_size
+        except FileNotFoundError:
+            continue  # removed meanwhile
+        names.append(entry.name)
+    entries, machine_code = (sum(name.endswith(ending) for name in names) for ending in (f".{ENTRY}", ".cubin"))
+    notes = [store.read(name) for name in sorted(names) if name.endswith(f".{UNCACHED}")]
+    uncached = [json.loads(note) for note in notes if note is not None]
+    return Report(
+        said.folder,
+        said.enabled,
+        True,
+        entries,
+        machine_code,
+        size,
+        said.limit,
+        store.counted(HITS),
+        store.counted(MISSES),
+        tuple(Uncached(tuple(one["kernels"]), one["why"]) for one in uncached),
+    )

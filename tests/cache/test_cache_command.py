@@ -1,0 +1,133 @@
+"""`kdsl cache info` and `kdsl cache clear`, and what the environment says."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import kdsl
+from kdsl import Ptr, f32, kernel, thread_idx
+from kdsl.cache import CACHE
+from kdsl.cache.settings import DEFAULT_LIMIT, SettingError, default_folder, settings
+from kdsl.cli import main
+from kdsl.compiler import Kernel
+from tests.cache.programs import Sessions
+
+
+@kernel
+def halved(a: Ptr[f32]):
+    a[thread_idx.x] = a[thread_idx.x] / 2.0
+
+
+class Odd:
+    dtype = float
+    value = 1.0
+
+
+ODD = Odd()
+
+
+@kernel
+def odd(a: Ptr[f32]):
+    a[thread_idx.x] = ODD.value
+
+
+def command(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["cache", *arguments])
+
+
+def test_an_empty_cache(sessions: Sessions) -> None:
+    done = command("info")
+    assert (done.exit_code, done.stderr) == (0, "")
+    folder = sessions.folder / "cache"
+    assert done.output.splitlines() == [
+        f"folder        {folder}",
+        "kernels       0, 0 with a GPU's machine code",
+        "size          0 bytes of at most 256.0 MiB",
+        "hits, misses  0, 0",
+    ]
+    assert not folder.exists()  # a look makes nothing
+    assert command("clear").output == f"there is no cache in {folder}\n"
+
+
+def test_what_it_holds(sessions: Sessions) -> None:
+    kdsl.compile(halved, target="sm_90")
+    kdsl.compile(Kernel(halved.function, halved.options), target="sm_90")
+    kdsl.compile(odd, target="sm_90")
+    found = json.loads(command("info", "--json").output)
+    assert {name: found[name] for name in ("enabled", "usable", "entries", "hits", "misses", "limit")} == {
+        "enabled": True, "usable": True, "entries": 1, "hits": 1, "misses": 2, "limit": DEFAULT_LIMIT,
+    }  # fmt: skip
+    assert found["size"] == sum(f.stat().st_size for f in (sessions.folder / "cache" / "files").iterdir())
+    (note,) = found["uncached"]
+    assert note["kernels"] == ["odd"]
+    assert command("info", "-v").output.splitlines()[-1].endswith("cache.test_cache_command.Odd")
+
+
+def test_clear(sessions: Sessions) -> None:
+    kdsl.compile(halved, target="sm_90")
+    done = command("clear")
+    assert done.exit_code == 0
+    assert done.output.startswith("removed ")
+    assert "kernels       0" in command("info").output
+    kdsl.compile(Kernel(halved.function, halved.options), target="sm_90")
+    assert sessions.count("misses") == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="POSIX's permissions")
+def test_a_folder_that_cannot_be_used(sessions: Sessions) -> None:
+    kdsl.compile(halved, target="sm_90")
+    (sessions.folder / "cache").chmod(0o777)
+    for arguments in (["info"], ["info", "--json"], ["clear"]):
+        assert command(*arguments).exit_code == 1
+    assert list((sessions.folder / "cache" / "files").iterdir())
+
+
+def test_a_size_that_is_none(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KDSL_CACHE_SIZE", "big")
+    done = command("info")
+    assert done.exit_code == 1
+    assert done.stderr == "error: KDSL_CACHE_SIZE=big: a size is a number of bytes, such as 500000, 64M or 2G\n"
+    # A launch goes on with the default.
+    for _ in range(2):
+        assert CACHE.current() is not None
+    assert capfd.readouterr().err.count("is used") <= 1
+
+
+@pytest.mark.parametrize(
+    ("said", "limit"),
+    [
+        ("1000", 1000),
+        ("2k", 2048),
+        ("64M", 64 << 20),
+        ("2g", 2 << 30),
+        ("3GiB", 3 << 30),
+        ("1MB", 1 << 20),
+        ("", DEFAULT_LIMIT),
+    ],
+)
+def test_sizes(said: str, limit: int) -> None:
+    assert settings({"KDSL_CACHE_SIZE": said}).limit == limit
+
+
+@pytest.mark.parametrize("said", ["-1", "1.5M", "M", "12q", "0x10"])
+def test_wrong_sizes(said: str) -> None:
+    with pytest.raises(SettingError, match="a size is a number of bytes"):
+        settings({"KDSL_CACHE_SIZE": said})
+
+
+def test_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    platformdirs = pytest.importorskip("platformdirs")
+    for caches in (str(tmp_path), "", "  "):
+        monkeypatch.setenv("XDG_CACHE_HOME", caches)
+        assert default_folder(os.environ) == platformdirs.user_cache_path("kdsl", appauthor=False)
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert default_folder(os.environ) == platformdirs.user_cache_path("kdsl", appauthor=False)
+    assert settings({"KDSL_CACHE_DIR": str(tmp_path)}).folder == tmp_path
+    assert not settings({"KDSL_CACHE": "0"}).enabled
