@@ -29,19 +29,21 @@ from kdsl.runtime.contracts import FAST_FUNCTIONS, LaunchChecks, configured_valu
 from kdsl.runtime.dlpack import NO_ORDER
 from kdsl.runtime.dynamo import leave_alone, untraced
 from kdsl.runtime.errors import ArgumentTypeError, ExtentError, LaunchConfigValueError
-from kdsl.runtime.foreign_memory import note_launch
+from kdsl.runtime.foreign_memory import SharingBackend, note_launch
 from kdsl.runtime.formats import struct_format
 from kdsl.runtime.graph_backend import introduce
 from kdsl.runtime.hooks import HOOKS, LaunchRecord, Observed
 from kdsl.runtime.host_arrays import HostArrays, Staged
 from kdsl.runtime.layout import layout_of
-from kdsl.runtime.packer import layout_name, name_prefix, packer_source, struct_name, variable_names
-from kdsl.runtime.packer_names import globals_for, maker, place_of
+from kdsl.runtime.packer import condition_tests, layout_name, name_prefix, packer_source, struct_name, variable_names
+from kdsl.runtime.packer_names import Place, globals_for, maker, place_of
 from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.runtime.peers import LEGACY_STREAM, ordered
 from kdsl.runtime.scalars import REAL_CLASSES, WIDE_CLASSES, bf16_bits, shown
 from kdsl.runtime.stream_backend import StreamBackend
 from kdsl.runtime.structs import struct_bytes
+from kdsl.runtime.tensor_packer import TakesTensors, takes_tensors, tensor_packer_source, tensor_scope
+from kdsl.runtime.torch_tensors import loaded_torch
 from kdsl.runtime.vectors import vector_bytes
 
 Enqueue = Callable[[ParameterBuffer], None]
@@ -148,9 +150,11 @@ class Launcher:
 
     def _source(self, guards: Sequence[str]) -> str:
         parameters = [(p.name, p.type) for p in self.parameters]
-        taken = (*self.names, *(name for name, _ in parameters))
-        places = [(place_of(c.namespace, c.name, c.value, self._globals, taken), c.name) for c in self.conditions]
-        return packer_source(self.kernel, parameters, places, self.call, guards, self._contract)
+        return packer_source(self.kernel, parameters, self._places(), self.call, guards, self._contract)
+
+    def _places(self) -> list[tuple[Place, str]]:
+        taken = (*self.names, *(p.name for p in self.parameters))
+        return [(place_of(c.namespace, c.name, c.value, self._globals, taken), c.name) for c in self.conditions]
 
     def _reader(self) -> Callable[..., tuple[Any, ...]]:
         """From the arguments of a call to the parameters."""
@@ -187,6 +191,18 @@ class Launcher:
             scope[f"namespace{index}"], scope[f"value{index}"] = condition.namespace, condition.value
         scope = {self.prefix + name: value for name, value in scope.items()} | dict(guarded)
         return maker(source, self._globals, scope, f"launcher of {self.kernel}")
+
+    def tensor_packer(self, scope: Mapping[str, Any]) -> Callable[..., TakesTensors]:
+        """What makes the fast way for tensors, of how to enqueue, the same in other streams, and the named stream."""
+        parameters = [(p.name, p.type) for p in self.parameters]
+        tests = condition_tests(self.prefix, self._places())
+        source = tensor_packer_source(self.prefix, parameters, tests, [p.written for p in self.parameters])
+        # RuntimeError is what a tensor without memory raises.
+        named = {**scope, "failures": (*FAILURES, RuntimeError)}
+        make: Any = self._compile(source, {self.prefix + name: value for name, value in named.items()})
+        return lambda enqueue, elsewhere, stream: make(
+            enqueue, elsewhere, stream, self._idle.pop, self._idle.append, self._pack
+        )
 
     def bind(
         self,
@@ -374,12 +390,15 @@ class _Bound:
         self.is_guarded = is_guarded
         self._elsewhere: dict[int, Enqueue] = {}
         self.other_device = other_device
+        self._tensors: TakesTensors | None = None
         self.enqueue: Enqueue = nothing if empty else launcher.enqueue(launch)
 
     @untraced
     def checked(self, given: tuple[Any, ...]) -> None:
         """Check all arguments; only then copy in, launch and copy back."""
         leave_alone()
+        if self._has_run_with_tensors(given):
+            return
         launcher = self.launcher
         if self.other_device is not None and self.other_device(launcher.backend, given):
             return
@@ -402,6 +421,37 @@ class _Bound:
                 HOOKS.observe(record, partial(self._run, found))
             else:
                 self._run(found)
+
+    def _has_run_with_tensors(self, given: tuple[Any, ...]) -> bool:
+        """Launch with tensors of PyTorch on this GPU, if that is all that is special about the arguments."""
+        launch_with = self._tensors
+        if launch_with is None:
+            torch = next((torch for value in given if (torch := loaded_torch(value)) is not None), None)
+            if torch is None:
+                return False
+            launch_with = self._tensors = self._make_tensors(torch) or _with_none
+        if launch_with is _with_none or HOOKS.are_wanted:
+            return False
+        backend: Any = self.launcher.backend
+        # A stream of ours that is current, and a graph that is captured, come before a stream of PyTorch's.
+        return not (backend.captures or backend.stream_state.uses) and launch_with(given)
+
+    def _make_tensors(self, torch: Any) -> TakesTensors | None:
+        launcher = self.launcher
+        parameters = [(p.name, p.type) for p in launcher.parameters]
+        if (
+            self.empty
+            or self.is_guarded
+            or launcher.call is not None
+            or launcher.checks.contract.relations
+            or not isinstance(launcher.backend, SharingBackend)
+            or not takes_tensors(parameters)
+        ):
+            return None
+        scope = tensor_scope(torch, launcher.backend)
+        return None if scope is None else launcher.tensor_packer(scope)(
+            self.enqueue, self._elsewhere, self.launch.stream,
+        )  # fmt: skip
 
     def _in_its_stream(self, found: list[Any]) -> Launch:
         """The launch with the stream that it goes to."""
@@ -465,10 +515,15 @@ class _Bound:
         found = self._elsewhere.get(stream)
         if found is None:
             if len(self._elsewhere) >= MOST_ELSEWHERE:
-                self._elsewhere = {}
+                self._elsewhere.clear()
             launch = dataclasses.replace(self.launch, stream=stream)
             found = self._elsewhere[stream] = self.launcher.enqueue(launch)
         return found
+
+
+def _with_none(_: tuple[Any, ...]) -> bool:
+    """There is no fast way for tensors."""
+    return False
 
 
 def packed(parameters: Sequence[Parameter], found: Sequence[Any], host: HostArrays) -> list[Any]:

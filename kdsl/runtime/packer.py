@@ -22,7 +22,7 @@ F32_MAX = float.fromhex("0x1.fffffep+127")
 
 
 @dataclass(slots=True)
-class _Packer:
+class Packer:
     """What one signature needs on the fast way, in order: statements, tests and packed expressions.
 
     ``prefix`` begins every name but the parameters'.
@@ -80,15 +80,14 @@ def packer_source(
     """
     names = [name for name, _ in parameters] if call is None else call.names
     p = name_prefix(names)
-    packer = _Packer(p)
+    packer = Packer(p)
     packer.tests += guards
-    for index, (place, name) in enumerate(conditions):
-        packer.tests.append(f"{_found(place, f'{p}namespace{index}', name)} is {p}value{index}")
+    packer.tests += condition_tests(p, conditions)
     for index, (variable, (_, type_)) in enumerate(zip(variable_names(parameters, call), parameters, strict=True)):
         if variable not in names:
             assert call is not None
             packer.setup.append(f"{variable} = {call.slots[index].source}")
-        _parameter(packer, variable, type_)
+        pack_parameter(packer, variable, type_)
     contract = contract or FastTests()
     packer.setup += contract.setup
     packer.tests += contract.tests
@@ -130,14 +129,23 @@ def _found(place: Place, namespace: str, name: str) -> str:
     return f"{namespace}[{name!r}]" if place is Place.KEY else f"{namespace}.get({name!r})"
 
 
-def _parameter(packer: _Packer, name: str, type_: Type) -> None:
+def condition_tests(p: str, conditions: Sequence[tuple[Place, str]]) -> list[str]:
+    """Whether each name that the kernel depends on is still bound to its value."""
+    return [
+        f"{_found(place, f'{p}namespace{index}', name)} is {p}value{index}"
+        for index, (place, name) in enumerate(conditions)
+    ]
+
+
+def pack_parameter(packer: Packer, name: str, type_: Type) -> None:
+    """Add what a parameter needs."""
     match type_:
         case PointerType():
             element = type_.element if isinstance(type_.element, ScalarType | StructType) else U64
             if isinstance(type_.element, VectorType):
                 vector, element = type_.element, type_.element.element
                 packer.tests.append(f"{name}.address % {vector.align} == {name}.size % {vector.lanes} == 0")
-            packer.tests.append(_layouts(packer, name, element, wide=True, strided=False))
+            packer.tests.append(layout_tests(packer, name, element, wide=True, strided=False))
             packer.packed.append(f"{name}.address")
         case ArrayType():
             _array(packer, name, type_)
@@ -162,7 +170,7 @@ def _parameter(packer: _Packer, name: str, type_: Type) -> None:
             packer.packed.append(name)
 
 
-def _layouts(packer: _Packer, name: str, element: ScalarType | StructType, wide: bool, strided: bool) -> str:
+def layout_tests(packer: Packer, name: str, element: ScalarType | StructType, wide: bool, strided: bool) -> str:
     """A test for the layouts that are taken."""
     names = [
         layout_name(name, element, is_wide, form)
@@ -173,7 +181,7 @@ def _layouts(packer: _Packer, name: str, element: ScalarType | StructType, wide:
     return f"({' or '.join(tests)})" if len(tests) > 1 else tests[0]
 
 
-def _array(packer: _Packer, name: str, type_: ArrayType) -> None:
+def _array(packer: Packer, name: str, type_: ArrayType) -> None:
     extents = [f"{packer.prefix}{name}_{axis}" for axis in range(type_.ndim)]
     element: ScalarType | VectorType | StructType = type_.element
     # Fails, and so takes the checked way, for another rank.
@@ -184,7 +192,7 @@ def _array(packer: _Packer, name: str, type_: ArrayType) -> None:
         element = element.element
     else:
         packer.setup.append(f"{', '.join(extents)}, = {name}.shape")
-    packer.tests.append(_layouts(packer, name, element, (type_.index or I32).bits == 64, type_.strided))
+    packer.tests.append(layout_tests(packer, name, element, (type_.index or I32).bits == 64, type_.strided))
     packer.packed += [f"{name}.address", *extents]
     if type_.strided:
         packer.packed.append(f"*{name}.element_strides")
