@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import pickle
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -316,3 +319,74 @@ def test_many_threads_make_and_drop_arrays_of_every_kind(device: str) -> None:
     gc.collect()
     kdsl.synchronize()
     assert kdsl.memory_info().used <= used
+
+
+def test_copies_and_kernels_in_place_are_captured_and_the_graph_keeps_the_memory(device: str) -> None:
+    stream = kdsl.Stream(blocking=False)
+    source, result, shared = (
+        kdsl.pinned_empty(64, np.int32),
+        kdsl.pinned_empty(64, np.int32),
+        kdsl.mapped_empty(64, i32),
+    )
+    source[:], result[:], shared[:] = 5, 0, 0
+    array, other = kdsl.zeros(64, np.int32), kdsl.zeros(64, np.int32)
+    increment[1, 64](array, 64)
+    kdsl.synchronize()
+    with stream.capture() as graph:
+        array.copy_from(source, stream=stream)
+        increment[1, 64](array, 64)
+        increment[1, 64](shared, 64)
+        other.copy_from(array, stream=stream)
+        other.to_host(result, stream=stream)
+        for refused in (
+            lambda: array.copy_from(np.zeros(64, np.int32), stream=stream),
+            lambda: array.to_host(stream=stream),
+            lambda: kdsl.pinned_empty(4),
+            lambda: kdsl.managed_empty(4),
+        ):
+            with pytest.raises(kdsl.errors.StreamCaptureError):
+                refused()
+    assert [node.kind for node in graph.nodes] == ["copy", "kernel", "kernel", "copy", "copy"]
+    assert (result == 0).all() and (shared == 0).all()
+    run = graph.instantiate()
+    kept = memory_of(shared)
+    del source, array, other
+    for _ in range(3):
+        gc.collect()
+        run.launch(stream)
+    stream.synchronize()
+    assert (result == 6).all() and (shared == 3).all() and kept is not None
+    del shared, kept, result, graph
+    gc.collect()
+    run.launch(stream)
+    stream.synchronize()
+
+
+SCRIPT = """
+import sys, numpy as np, kdsl
+from kdsl import Ptr, i32, kernel, thread_idx
+kdsl.set_device(sys.argv[1])
+
+@kernel
+def increment(x: Ptr[i32]) -> None:
+    x[thread_idx.x] += 1
+
+stream = kdsl.Stream()
+kept = [make(32, np.int32) for make in (kdsl.pinned_empty, kdsl.mapped_empty, kdsl.managed_empty)]
+for a in kept:
+    a[:] = 0
+d = kdsl.to_device(kept[0])
+d.copy_from(kept[0], stream=stream)
+increment[1, 32](kept[1])
+increment[1, 32](d[::1])
+cycle = [d, kept]
+cycle.append(cycle)
+print("ended")
+"""
+
+
+def test_the_interpreter_ends_with_memory_in_use(device: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    done = subprocess.run([sys.executable, str(script), device], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")
