@@ -13,6 +13,7 @@ from dataclasses import field
 from typing import Any, Protocol
 
 from kdsl.backend import DeviceError, Launch
+from kdsl.locks import Lock
 from kdsl.records import dataclass
 
 
@@ -47,7 +48,7 @@ class Capture:
 
 
 class Captures:
-    """The captures of one device. ``changed`` is called when the first one begins and when the last one has ended."""
+    """The captures of one device. ``changed`` is called when one begins or has ended."""
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         self._active: list[Capture] = []
@@ -59,14 +60,12 @@ class Captures:
     def begin(self, stream: int, blocking: bool) -> Capture:
         capture = Capture(stream, blocking, threading.get_ident())
         self._active.append(capture)
-        if len(self._active) == 1:
-            self._changed()
+        self._changed()
         return capture
 
     def end(self, capture: Capture) -> None:
         self._active.remove(capture)
-        if not self._active:
-            self._changed()
+        self._changed()
 
     def find(self, stream: int) -> Capture | None:
         """The capture that began in a stream."""
@@ -96,7 +95,7 @@ class Pins:
     def __init__(self) -> None:
         self._counts: dict[int, int] = {}
         self._freed: dict[int, Callable[[], object]] = {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def add(self, address: int) -> None:
         """Keep an allocation, which begins at this address."""

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from kdsl.locks import Lock
+
 ANY_STREAM = -1
 """Stands for the stream of callbacks of graphs, which may be launched in any."""
 
@@ -19,7 +21,7 @@ class StreamState:
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         # Each thread and each asyncio task has its own: a pair of the stream and what was current before.
         self._current: ContextVar[tuple[Any, Any] | None] = ContextVar("kdsl stream", default=None)
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._changed = changed
         self._failures: dict[int, list[BaseException]] = {}
         self._callback_threads: set[int] = set()

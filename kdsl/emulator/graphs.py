@@ -273,7 +273,12 @@ class EmulatedGraphs(EmulatedStreams):
         self.check_kernel(function, launch)
         executable.nodes[node.handle] = RecordedNode(node.handle, "kernel", node.depends, function, launch, parameters)
 
-    def launch_executable(self, executable: Executable, stream: int, kernels: Sequence[tuple[str, Launch]]) -> None:
+    def prepare_executable(
+        self, executable: Executable, stream: int, kernels: Sequence[tuple[str, Launch]]
+    ) -> Callable[[], None]:
+        return lambda: self._launch_executable(executable, stream)
+
+    def _launch_executable(self, executable: Executable, stream: int) -> None:
         self._check_stream(stream)
         stream = stream or self._current()
         if self._recording(stream) is not None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kdsl.backend import Backend
+from kdsl.locks import Lock
 
 if TYPE_CHECKING:
     import asyncio
@@ -36,7 +37,7 @@ class Waiters:
     """Threads that wait for events: one for each stream in which something is awaited, as long as that is so."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._queues: dict[int, deque[tuple[Awaited, Told]]] = {}
 
     def add(self, event: Awaited, told: Told) -> None:

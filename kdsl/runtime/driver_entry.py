@@ -73,17 +73,27 @@ class Entry:
     kept: object
 
 
-def launch_entry(api: Any) -> Entry:
-    """`cuLaunchKernelEx`, of the driver that ``api`` talks to."""
+def address_of(api: Any, name: str) -> int:
+    """Where a function of the driver that ``api`` talks to is."""
     # As cuda-python itself does, through which memory is copied and filled: stream 0 has to be the same one.
     per_thread = int(os.environ.get("CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM") or 0)
     # 12000: the oldest driver that there is to be.
-    result = api.cuGetProcAddress(b"cuLaunchKernelEx", 12000, PER_THREAD_STREAM if per_thread else LEGACY_STREAM)
+    result = api.cuGetProcAddress(name.encode(), 12000, PER_THREAD_STREAM if per_thread else LEGACY_STREAM)
     if int(result[0]) or not int(result[1]):
-        raise DriverUnavailableError("the NVIDIA driver is too old: it has no cuLaunchKernelEx")
-    native = native_call(int(result[1]))
+        raise DriverUnavailableError(f"the NVIDIA driver is too old: it has no {name}")
+    return int(result[1])
+
+
+def pointer_function(api: Any, name: str, count: int) -> Callable[..., int]:
+    """A function of the driver that takes so many pointers. It gives up the GIL while it runs."""
+    return ctypes.CFUNCTYPE(ctypes.c_int, *(ctypes.c_void_p,) * count)(address_of(api, name))
+
+
+def launch_entry(api: Any) -> Entry:
+    """`cuLaunchKernelEx`, of the driver that ``api`` talks to."""
+    address = address_of(api, "cuLaunchKernelEx")
+    native = native_call(address)
     if native is not None:
         return Entry(native.call, native)
-    pointers = (ctypes.c_void_p,) * 4
-    called = ctypes.CFUNCTYPE(ctypes.c_int, *pointers)(int(result[1]))
+    called = ctypes.CFUNCTYPE(ctypes.c_int, *(ctypes.c_void_p,) * 4)(address)
     return Entry(lambda config, function, parameters: int(called(config, function, None, parameters)), called)

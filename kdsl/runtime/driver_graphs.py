@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -25,6 +26,7 @@ from kdsl.captures import (
     words,
 )
 from kdsl.runtime.driver_calls import Calls, error_text
+from kdsl.runtime.driver_entry import pointer_function
 from kdsl.runtime.driver_memory import FILLS, DriverMemory
 from kdsl.runtime.driver_streams import LEGACY
 from kdsl.runtime.parameters import ParameterBuffer
@@ -118,7 +120,19 @@ class DriverGraphs(DriverMemory):
 
     def synchronize(self) -> None:
         self.captures.check("waiting for the device", WAITING)
-        super().synchronize()
+        if not self.captures:
+            super().synchronize()
+            return
+        # Waiting for the context would end the capture of another thread: for what kdsl has put into streams, then.
+        self.foreign.join()
+        event = self.create_event(timing=False)
+        try:
+            # The default stream comes after all streams that are ordered with it.
+            self.record_event(event, 1)
+            self.synchronize_event(event)
+        finally:
+            self.destroy_event(event)
+        self.stream_state.raise_failures()
 
     def synchronize_stream(self, stream: int) -> None:
         self._check_not_captured(stream)
@@ -317,25 +331,41 @@ class DriverGraphs(DriverMemory):
         handles = api.CUgraphExec(executable), api.CUgraphNode(node.handle)
         self._calls.call("cuGraphExecKernelNodeSetParams", *handles, values)
 
-    def launch_executable(self, executable: Any, stream: int, kernels: Sequence[tuple[str, Launch]]) -> None:
+    def prepare_executable(
+        self, executable: Any, stream: int, kernels: Sequence[tuple[str, Launch]]
+    ) -> Callable[[], None]:
+        calls, native, is_ordered = self._calls, self._launch_graph, self.is_ordered(stream)
+
+        def launch() -> None:
+            # Nobody looks at launches: no capture, no current stream, no fork.
+            if not is_ordered or calls.launch is not calls.native or native(executable, stream):
+                self._launch_executable(executable, stream)
+            if kernels and calls.latest is not kernels[-1]:
+                for launched in kernels:
+                    calls.note(launched)
+            if calls.synchronous:
+                count = len(calls.recent)
+                calls.call("cuStreamSynchronize", self._stream(stream or self._current_stream()))
+                calls.seen_well(count)
+
+        return launch
+
+    @functools.cached_property
+    def _launch_graph(self) -> Callable[..., int]:
+        return pointer_function(self._calls.api, "cuGraphLaunch", 2)
+
+    def _launch_executable(self, executable: int, stream: int) -> None:
+        """The launch in full: also where this thread has no context yet, or an error is to be raised."""
         stream = stream or self._current_stream()
         if stream in LEGACY:
             self.captures.check("a launch in the default stream", DEFAULT_STREAM)
         if self.capture_of(stream) is not None:
             raise StreamCaptureError(f"a graph inside of a capture: {AGAIN}")
-        handles = self._calls.api.CUgraphExec(executable), self._stream(stream)
-        if self.is_ordered(stream):
-            self._calls.call("cuGraphLaunch", *handles)
-        else:
-            with self.unordered(stream):
-                self._calls.call("cuGraphLaunch", *handles)
-        if kernels and self._calls.latest is not kernels[-1]:
-            for launched in kernels:
-                self._calls.note(launched)
-        if self._calls.synchronous:
-            count = len(self._calls.recent)
-            self._calls.call("cuStreamSynchronize", self._stream(stream))
-            self._calls.seen_well(count)
+        self._calls.enter()
+        with self.unordered(stream):
+            code = self._launch_graph(executable, stream)
+        if code:
+            raise self._calls.error(code, "cuGraphLaunch")
 
     # Memory that graphs use.
 

@@ -13,8 +13,10 @@ from typing import Any
 from kdsl import captures
 from kdsl.backend import DeviceError
 from kdsl.captures import Capture, Captures
+from kdsl.locks import Lock
 from kdsl.runtime import driver_errors
 from kdsl.runtime.driver_calls import Calls
+from kdsl.runtime.driver_entry import pointer_function
 from kdsl.runtime.foreign_streams import ForeignStreams
 from kdsl.runtime.watched_launches import Describe, watch
 from kdsl.stream_state import ANY_STREAM, StreamState
@@ -38,6 +40,7 @@ class DriverStreams:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._own_streams: set[int] = set()
+        self._watching = Lock()
         self.stream_state = StreamState(self._watch_launches)
         self.captures = Captures(self._watch_launches)
         calls.in_callback = lambda: self.stream_state.in_callback
@@ -65,7 +68,9 @@ class DriverStreams:
 
     def _watch_launches(self) -> None:
         """Look at each launch while some thread has a current stream or captures one."""
-        watch(self._calls, self._launch_watched if self.stream_state.uses or self.captures else None)
+        # Threads come and go at the same time: the last one here sees what all of them did.
+        with self._watching:
+            watch(self._calls, self._launch_watched if self.stream_state.uses or self.captures else None)
 
     def _launch_watched(self, launch: Callable[[int], int], asked: int, describe: Describe) -> int:
         """A launch in the current stream, where none was named."""
@@ -141,15 +146,22 @@ class DriverStreams:
         ticket = next(self._tickets)
         # Those of a graph are called at each of its launches.
         self._callbacks[ticket] = (stream if capture is None else ANY_STREAM, function, capture is not None)
-        api = self._calls.api
-        address = ctypes.cast(self._trampoline, ctypes.c_void_p).value
-        try:
-            self._calls.call("cuLaunchHostFunc", self._stream(stream), api.CUhostFn(address), ticket)
-        except BaseException:
+        self._calls.enter()
+        code = self._launch_host_function(stream, self._trampoline_address, ticket)
+        if code:
             del self._callbacks[ticket]
-            raise
+            raise self._calls.error(code, "cuLaunchHostFunc")
         if capture is not None:
             capture.kept.append(_Ticket(self._callbacks, ticket))
+
+    @functools.cached_property
+    def _launch_host_function(self) -> Callable[..., int]:
+        # Why not through cuda-python? What it hands to the driver is good for one call, and a graph makes many.
+        return pointer_function(self._calls.api, "cuLaunchHostFunc", 3)
+
+    @functools.cached_property
+    def _trampoline_address(self) -> int | None:
+        return ctypes.cast(self._trampoline, ctypes.c_void_p).value
 
     def capture_of(self, stream: int) -> Capture | None:
         raise NotImplementedError

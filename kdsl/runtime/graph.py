@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from kdsl.runtime.prepared import PreparedLaunch
 
 
+MOST_READY = 64
+"""Streams in which an executable graph is ready to be launched."""
+
 G = TypeVar("G", bound="Graph", covariant=True)
 
 
@@ -177,16 +180,18 @@ class _Instance:
         self.current = list(graph.nodes)
         self.kept: dict[int, Any] = {}
         self.others: list[Any] = []
-        self.kernels = self._described()
+        # One list for good: what launches the graph reads it.
+        self.kernels: list[tuple[str, Launch]] = []
+        self._describe()
         self._handle = self.device.instantiate(graph._handle)
 
-    def _described(self) -> list[tuple[str, Launch]]:
-        """What a fault may be of, each once."""
+    def _describe(self) -> None:
+        """Say what a fault may be of, each once."""
         launched = [(node.kernel, node.recorded.launch) for node in self.current]
-        return list(dict.fromkeys((name, launch) for name, launch in launched if name and launch))
+        self.kernels[:] = dict.fromkeys((name, launch) for name, launch in launched if name and launch)
 
-    def launch(self, stream: int) -> None:
-        self.device.launch_executable(self._handle, stream, self.kernels)
+    def prepare(self, stream: int) -> Callable[[], None]:
+        return self.device.prepare_executable(self._handle, stream, self.kernels)
 
     def change(self, index: int, launch: Launch, parameters: bytes, kept: Any) -> None:
         """Let a kernel's node launch something else."""
@@ -197,13 +202,14 @@ class _Instance:
         self.current[index] = GraphNode(recorded, self.current[index].launcher, node.depends)
         # What was kept for the arguments before goes only now: memory is freed after the work in flight.
         self.kept[index] = (pinned, kept)
-        self.kernels = self._described()
+        if launch is not old.launch:
+            self._describe()
 
     def update(self, graph: Graph) -> None:
         self.device.update_executable(self._handle, graph._handle)
         self.current = list(graph.nodes)
         self.others, self.kept = [graph], {}
-        self.kernels = self._described()
+        self._describe()
 
     def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
         if getattr(self, "_handle", None) is not None and not is_exiting():
@@ -262,6 +268,8 @@ class GraphExecutable:
         self.graph = graph
         self.backend = graph.backend
         self._instance = _Instance(graph)
+        # By the stream itself, which is kept: another one may get its handle.
+        self._ready: dict[Stream | None, Callable[[], None]] = {}
         self.nodes = tuple(ExecutableNode(self._instance, index) for index in range(len(graph.nodes)))
 
     def __reduce__(self) -> NoReturn:
@@ -269,7 +277,19 @@ class GraphExecutable:
 
     def launch(self, stream: Any = None) -> None:
         """Enqueue all of it in ``stream`` (the current stream if None), as one piece of work."""
-        self._instance.launch(stream_handle(stream, self.backend))
+        try:
+            launch = self._ready[stream]
+        except (KeyError, TypeError):
+            launch = self._prepare(stream)
+        launch()
+
+    def _prepare(self, stream: Any) -> Callable[[], None]:
+        launch = self._instance.prepare(stream_handle(stream, self.backend))
+        if isinstance(stream, Stream | None):
+            if len(self._ready) >= MOST_READY:
+                self._ready.clear()
+            self._ready[stream] = launch
+        return launch
 
     def replay(self, stream: Any = None) -> None:
         """The same as `launch`."""

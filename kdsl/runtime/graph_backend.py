@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 from weakref import WeakValueDictionary
 
@@ -54,8 +54,10 @@ class GraphBackend(Protocol):
         """Change what a node of the executable, known by its graph's node, launches from the next launch on."""
         ...
 
-    def launch_executable(self, executable: Any, stream: int, kernels: Sequence[tuple[str, Launch]]) -> None:
-        """Enqueue all nodes; ``kernels`` are what a fault may be of."""
+    def prepare_executable(
+        self, executable: Any, stream: int, kernels: Sequence[tuple[str, Launch]]
+    ) -> Callable[[], None]:
+        """A function that enqueues all nodes in a stream; ``kernels``, which may change, are what a fault may be of."""
         ...
 
     def pin(self, address: int) -> int | None:

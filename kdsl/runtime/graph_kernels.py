@@ -21,7 +21,6 @@ from kdsl.runtime.calls import check_tuple
 from kdsl.runtime.capture_arguments import on_the_host
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.errors import ArgumentTypeError, LaunchConfigValueError
-from kdsl.runtime.formats import struct_format
 from kdsl.runtime.host_arrays import HostArrays
 from kdsl.runtime.inference import infer_type
 from kdsl.runtime.launcher import packed
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 def named_values(launcher: Launcher, parameters: bytes) -> dict[str, Any]:
     """What is packed for each parameter; of an array, its address and extents as a tuple."""
-    values = _format(launcher).unpack_from(parameters)
+    values = launcher.format.unpack_from(parameters)
     return {
         parameter.name: values[start] if count == 1 else values[start : start + count]
         for parameter, (start, count) in zip(launcher.parameters, _places(launcher), strict=True)
@@ -47,7 +46,7 @@ def repacked(
     """
     assert node.launch is not None
     launch = node.launch if configuration is None else _configured(launcher, node.launch, configuration)
-    values = list(_format(launcher).unpack_from(node.parameters))
+    values = list(launcher.format.unpack_from(node.parameters))
     places = _places(launcher)
     for name in arguments:
         if name not in launcher.names:
@@ -61,7 +60,7 @@ def repacked(
         values[start : start + count] = packed([parameter], [found], HostArrays(launcher.backend, []))
     launcher.checks.check_change(launch, known, arguments, anew=configuration is not None)
     buffer = bytearray(node.parameters)
-    _format(launcher).pack_into(buffer, 0, *values)
+    launcher.format.pack_into(buffer, 0, *values)
     return launch, bytes(buffer), dict(arguments)
 
 
@@ -84,10 +83,6 @@ def _of_earlier(
             (found,) = struct.unpack("<f", struct.pack("<I", found << 16))
         known[parameter.name] = parameter, found, found
     return known
-
-
-def _format(launcher: Launcher) -> struct.Struct:
-    return struct.Struct(struct_format([(p.name, p.type) for p in launcher.parameters]))
 
 
 def _places(launcher: Launcher) -> list[tuple[int, int]]:

@@ -130,7 +130,8 @@ class Launcher:
             for index, (name, type_) in enumerate(parameters)
         )
         self._size = buffer_size(parameter_layout(parameters))
-        self._pack = struct.Struct(struct_format(parameters)).pack_into
+        self.format = struct.Struct(struct_format(parameters))
+        self._pack = self.format.pack_into
         self.conditions = tuple(conditions)
         self.checks = LaunchChecks(kernel, contract)
         self.prefix = name_prefix(call.names if call is not None else [name for name, _ in parameters])

@@ -91,6 +91,11 @@ class FakeDriver(FakeGraphs):
         # What `cuGetProcAddress` gives: launches come in by address.
         parameters = (ctypes.c_void_p,) * 4
         self._native = ctypes.CFUNCTYPE(ctypes.c_int, *parameters)(self._launch_by_address)
+        self._by_address: dict[bytes, Any] = {
+            b"cuLaunchKernelEx": self._native,
+            b"cuLaunchHostFunc": ctypes.CFUNCTYPE(ctypes.c_int, *parameters[:3])(self._host_function_by_address),
+            b"cuGraphLaunch": ctypes.CFUNCTYPE(ctypes.c_int, *parameters[:2])(self._graph_by_address),
+        }
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("cu") or name == "cuuint64_t":
@@ -353,8 +358,25 @@ class FakeDriver(FakeGraphs):
         self.run_kernel(int(function), parameters_at(extra))
 
     def _cuGetProcAddress(self, name: bytes, version: int, flags: int) -> Any:
-        assert (name, version, flags) == (b"cuLaunchKernelEx", 12000, 1)
-        return (ctypes.cast(self._native, ctypes.c_void_p).value, None)
+        assert version == 12000 and flags == 1
+        return (ctypes.cast(self._by_address[name], ctypes.c_void_p).value, None)
+
+    def _called_by_address(self, call: Callable[..., tuple[Any, ...]]) -> int:
+        """The code of a call; what must not be raised through ctypes is kept in ``raised``."""
+        try:
+            return int(call()[0])
+        except BaseException as error:
+            self.raised.append(error)
+            return 999
+
+    def _host_function_by_address(self, stream: int | None, function: int, data: int) -> int:
+        return self._called_by_address(lambda: self.cuLaunchHostFunc(stream or 0, function, data))
+
+    def _graph_by_address(self, executable: int, stream: int | None) -> int:
+        real = self.real
+        return self._called_by_address(
+            lambda: self.cuGraphLaunch(real.CUgraphExec(executable), real.CUstream(stream or 0))
+        )
 
     def _launch_by_address(self, address: int, function: int, parameters: int | None, extra: int | None) -> int:
         """Take a launch apart, as `cuLaunchKernel` if it has no attributes. ``raised`` keeps what ctypes would not let
@@ -402,7 +424,8 @@ class FakeDriver(FakeGraphs):
         )
         self._run(function, extra)
 
-    def _cuCtxSynchronize(self) -> None: ...
+    def _cuCtxSynchronize(self) -> None:
+        assert not self.captures, "it would end the capture"
 
     # Streams and events. Work ends at once; streams of other libraries have large handles.
 
@@ -454,8 +477,7 @@ class FakeDriver(FakeGraphs):
 
     def _cuLaunchHostFunc(self, stream: Any, function: Any, data: int) -> None:
         self.is_stream(stream)
-        assert isinstance(function, self.real.CUhostFn)
-        call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(int(function))
+        call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)
         if self.record(stream, Node(3, [], lambda: call(data))):
             return
         thread = threading.Thread(target=call, args=(data,))

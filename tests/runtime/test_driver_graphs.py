@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import struct
+import threading
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,18 @@ def test_events_of_a_capture_are_not_waited_for(gpu: CudaDriver, fake_driver: An
     assert event.done
 
 
+def test_other_threads_wait_without_ending_a_capture(gpu: CudaDriver, fake_driver: Any) -> None:
+    a = zeros(4, backend=gpu)
+    with Stream(gpu, blocking=False).capture():
+        fake_driver.called()
+        thread = threading.Thread(target=a.to_host)
+        thread.start()
+        thread.join()
+        called = fake_driver.called()
+        assert "cuCtxSynchronize" not in called
+        assert called.index("cuEventRecord") < called.index("cuEventSynchronize") < called.index("cuMemcpyDtoH")
+
+
 def test_modules_are_loaded_in_relaxed_mode(gpu: CudaDriver, fake_driver: Any) -> None:
     function(gpu)
     assert fake_driver.modes == ["CU_STREAM_CAPTURE_MODE_GLOBAL"]
@@ -174,7 +187,7 @@ def test_unordered_streams_are_ordered_with_fills(gpu: CudaDriver, launcher: Lau
     fake_driver.codes["cuEventQuery"] = [600]
     fake_driver.called()
     executable.launch(stream)
-    assert fake_driver.called("cuEventCreate", "cuStreamIsCapturing") == [
+    assert fake_driver.called("cuEventCreate", "cuStreamIsCapturing", "cuGetProcAddress") == [
         "cuEventRecord",
         "cuEventQuery",
         "cuStreamWaitEvent",

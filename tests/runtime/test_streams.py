@@ -241,3 +241,26 @@ def test_a_stream_that_is_dropped_finishes_its_work(device: str) -> None:
         add.__class__.__getitem__(add, (1, 64, kdsl.Stream()))(x, 1)
     gc.collect()
     np.testing.assert_array_equal(x.to_host(), np.full(64, 50))
+
+
+def test_current_streams_of_many_threads(device: str) -> None:
+    x = kdsl.zeros(64, np.int32)
+    bound = add[1, 64]
+    bound(x, 0)
+    failures: list[object] = []
+
+    def work() -> None:
+        streams = [kdsl.Stream() for _ in range(2)]
+        for turn in range(50 if device == "emulator" else 500):
+            with streams[turn % 2] as stream:
+                bound(x, 1)
+                if kdsl.current_stream() is not stream:
+                    failures.append(turn)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    kdsl.synchronize()
+    assert not failures and kdsl.current_device().backend.stream_state.uses == 0  # type: ignore[attr-defined]
