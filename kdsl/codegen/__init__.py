@@ -4,5 +4,6 @@ In pipeline order: `lower` (modules and functions), `statements` with `loops` an
 `arithmetic`, `division`, `power`, `conversions`, `memory`, `views`, `atomics` and `intrinsics` (these by chapter), and
 a file for each family of types; then `nvptx` (optimize, emit) with `libdevice`, `ptx_text`, `wide_products` and
 `spin_loops`; then `sass` (assemble, disassemble). Below them all: `types` and `context`. What is known before lowering
-starts: `ranges` of integers, `effort` of expressions, and `reachable` for what a kernel's callees add.
+starts: `ranges` of integers, `effort` of expressions, `reachable` for what a kernel's callees add, and `contracts`
+with `assumptions`, what every launch of it is checked for.
 """

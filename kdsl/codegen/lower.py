@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from llvmlite import ir as llvm
 
 from kdsl.codegen import memory
+from kdsl.codegen.assumptions import assume_contract
 from kdsl.codegen.checks import add_table
 from kdsl.codegen.context import LONGEST_NAME, Context, ModuleContext
-from kdsl.codegen.contracts import assume_contract, known_alignment, known_intervals, reqntid
+from kdsl.codegen.contracts import known_alignment, known_intervals, reqntid
 from kdsl.codegen.debug_info import Directives, Locations, add_flag
 from kdsl.codegen.ranges import Ranges
 from kdsl.codegen.reachable import (

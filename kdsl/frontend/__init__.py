@@ -6,7 +6,8 @@ same expressions are evaluated in both passes: mistakes are reported (`reporting
 meanwhile is in `values`, which types meet as which in `convert` and `meet`, literals in `weak`. In this order:
 
 names           names with bindings, target_paths, branches; captures and host_structs: what the host gives; mangling
-annotations     of variables; generics: what TypeVars stand for; parts: tuples and functions that a kernel is passed
+annotations     of variables; generics: what TypeVars stand for; parts: tuples and functions that a kernel is passed;
+                contract: what its launches keep
 statements      assign with unpacking, places, swizzles, mutating; loops with array_loops; match; assert_messages
 expressions     operators (of operands) with vector_operators, struct_methods, pointers; logic; casts; choosing; effects
 calls           constructs (an index by object), intrinsics with overloads and arguments, builtin, tuples,

@@ -24,6 +24,7 @@ from kdsl.runtime.errors import LaunchConfigTypeError, LaunchContractError
 from kdsl.runtime.interface import NotOnDeviceError, foreign_array
 from kdsl.runtime.launcher import FAILURES, MISSING
 from kdsl.runtime.layout import contiguous_strides
+from kdsl.runtime.markers import unmarked
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.packer import name_prefix
 
@@ -258,6 +259,7 @@ def _of_array(node: OfArray, type_: Type | None, value: Any) -> int:
 
 def _array_facts(value: Any) -> tuple[tuple[int, ...], int, tuple[int, ...], int]:
     """Shape, bytes of an element, strides in bytes and address."""
+    value = unmarked(value)
     if isinstance(value, DeviceArray):
         return value.shape, value.itemsize, value.strides, value.address
     if isinstance(value, np.ndarray):

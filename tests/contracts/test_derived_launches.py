@@ -220,3 +220,36 @@ def test_parameters_hide_the_packers_names(device: str) -> None:
         assert refused(names.launch, x, 6, 7, 1) == (
             "names requires _n <= min.shape[0]: _n = 6, min.shape[0] = 5; pass _n <= 5 or a larger `min`"
         )
+
+
+def test_marked_host_arrays(device: str) -> None:
+    @kernel(requires="a.size == b.size", block=32, grid="ceil(a.size / 32)")
+    def double_all(a: Ptr[f32], b: Array[f32, 1]) -> None:
+        i = grid(1)
+        if i < b.shape[0]:
+            b[i] = 2.0 * a[i]
+
+    a, b = np.arange(100, dtype=np.float32), np.zeros(100, np.float32)
+    for _ in range(2):
+        double_all.launch(kdsl.In(a), kdsl.Out(b))
+        assert (b == 2 * a).all()
+        assert refused(double_all.launch, kdsl.In(a), kdsl.Out(b[:99])) == (
+            "double_all requires a.size == b.size: a.size = 100, b.size = 99; "
+            "pass a `a` with size = 99 or a `b` with size = 100"
+        )
+
+
+def test_views_of_device_arrays(device: str) -> None:
+    @kernel(requires=("x.strides[0] == 8", "x.size <= 50"), block=32, grid="ceil(x.size / 32)")
+    def fill(x):
+        i = grid(1)
+        if i < x.shape[0]:
+            x[i] = 3
+
+    whole = kdsl.zeros(100)
+    for _ in range(2):
+        fill.launch(whole[::2])
+        assert refused(fill.launch, whole[:50]) == (
+            "fill requires x.strides[0] == 8: x.strides[0] = 4; pass another `x`"
+        )
+    assert whole.to_host().sum() == 150
