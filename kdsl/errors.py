@@ -21,7 +21,9 @@ from kdsl.backend import (
     SynchronizationError,
 )
 from kdsl.captures import StreamCaptureError
-from kdsl.device_choice import DeviceChoiceError
+from kdsl.codegen.sass import AssemblyError, ToolMissing
+from kdsl.contracts.places import ContractError
+from kdsl.device_choice import DeviceChoiceError, DeviceMissing, InvalidChoice
 from kdsl.runtime.cuda_errors import (
     CapturedEventError,
     CaptureImplicitError,
@@ -105,6 +107,7 @@ from kdsl.runtime.errors import (
     LaunchConfigError,
     LaunchConfigTypeError,
     LaunchConfigValueError,
+    LaunchContractError,
 )
 from kdsl.source import CompileError, InternalError
 
@@ -112,6 +115,7 @@ __all__ = [
     "ArgumentError",
     "ArgumentTypeError",
     "ArgumentValueError",
+    "AssemblyError",
     "CaptureImplicitError",
     "CaptureInvalidatedError",
     "CaptureIsolationError",
@@ -126,10 +130,12 @@ __all__ = [
     "ContainedError",
     "ContextDestroyedError",
     "ContextLostError",
+    "ContractError",
     "CooperativeLaunchTooLargeError",
     "DeviceAssertionError",
     "DeviceChoiceError",
     "DeviceError",
+    "DeviceMissing",
     "DeviceUnavailableError",
     "DriverFileNotFoundError",
     "DriverMismatchError",
@@ -153,6 +159,7 @@ __all__ = [
     "ImageError",
     "InternalError",
     "InvalidAddressSpaceError",
+    "InvalidChoice",
     "InvalidClusterSizeError",
     "InvalidContextError",
     "InvalidDeviceError",
@@ -168,6 +175,7 @@ __all__ = [
     "LaunchConfigError",
     "LaunchConfigTypeError",
     "LaunchConfigValueError",
+    "LaunchContractError",
     "LaunchFailedError",
     "LaunchOutOfResourcesError",
     "LaunchRefusedError",
@@ -200,6 +208,7 @@ __all__ = [
     "SystemNotReadyError",
     "TensorMemoryLeakError",
     "TooManyPeersError",
+    "ToolMissing",
     "UnknownDriverError",
     "UnsupportedPtxVersionError",
     "WaitTimeoutError",

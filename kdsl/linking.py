@@ -10,8 +10,8 @@ from kdsl.compilation import Compilation
 from kdsl.current import current_backend
 from kdsl.lang.extern import Source
 from kdsl.runtime.cuda_errors import LinkerMissing, LinkError
-from kdsl.runtime.images import Kind
-from kdsl.runtime.linking import Input, Linked, link_text, read
+from kdsl.runtime.images import Kind, architectures
+from kdsl.runtime.linking import Input, Linked, available, check_once, has_lto, link_text, read
 from kdsl.runtime.linking import link as link_inputs
 from kdsl.target import Target
 
@@ -47,7 +47,7 @@ def link(
     if target is None and current_backend().name == "emulator" and all(i.kind is Kind.PTX for i in given):
         return link_text(given, parsed.name)
     try:
-        return link_inputs(given, parsed.name, options)
+        return link_inputs(given, _for_all(parsed.name, given), options)
     except LinkerMissing:
         if options or any(i.kind is not Kind.PTX for i in given):
             raise
@@ -69,11 +69,21 @@ def linked_for(backend: Backend, architecture: str, inputs: Sequence[Input]) -> 
                 f"{other.name} is {other.kind.value}, and the emulator links PTX text only; use a GPU, or PTX"
             )
         return link_text(inputs, architecture).image
-    try:
-        return link_inputs(inputs, architecture).image
-    except LinkerMissing:
-        if all(i.kind is Kind.PTX for i in inputs):
-            return link_text(inputs, architecture).image
-        if not isinstance(backend, LinkingBackend) or any(i.kind is Kind.LTO_IR for i in inputs):
-            raise
-        return backend.link(inputs)
+    if isinstance(backend, LinkingBackend) and not any(map(has_lto, inputs)):
+        check_once(inputs)
+        try:
+            return backend.link(inputs)
+        except LinkError:
+            # A newer nvJitLink may know what the driver does not; or say more of what is wrong.
+            if available() is None:
+                raise
+    return link_inputs(inputs, _for_all(architecture, inputs)).image
+
+
+def _for_all(architecture: str, inputs: Sequence[Input]) -> str:
+    """The architecture with the suffix that PTX among the inputs has: code for sm_90a runs where that for sm_90 does,
+    and the device is one that has it.
+    """
+    asked = {f"PTX for {architecture}{suffix}": f"{architecture}{suffix}" for suffix in "af"}
+    found = {name for i in inputs if i.kind is Kind.PTX for name in architectures(i.data)}
+    return next((asked[name] for name in asked if name in found), architecture)

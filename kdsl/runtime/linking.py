@@ -84,9 +84,9 @@ def link(inputs: Sequence[Input], architecture: str, options: Sequence[str] = ()
     api = _bindings()
     if api is None:
         raise LinkerMissing(f"linking needs nvJitLink, which is not installed: {INSTALL}")
-    _check_once(inputs)
+    check_once(inputs)
     asked = [f"-arch={architecture}", *options]
-    if "-lto" not in asked and any(map(_has_lto, inputs)):
+    if "-lto" not in asked and any(map(has_lto, inputs)):
         asked.append("-lto")
     try:
         handle = api.create(len(asked), asked)
@@ -129,7 +129,7 @@ def _type(api: Any, kind: Kind) -> Any:
     }[kind]
 
 
-def _has_lto(given: Input) -> bool:
+def has_lto(given: Input) -> bool:
     """Whether there is LTO-IR in it, which nvJitLink takes with ``-lto`` only. Code of a host may have the four bytes,
     too; but not in its section of device code.
     """
@@ -150,7 +150,7 @@ def _fatbins(given: Input) -> Iterator[bytes]:
                     yield from (s.data for s in elf.sections(member) if s.name in _FATBIN_SECTIONS)
 
 
-def _check_once(inputs: Sequence[Input]) -> None:
+def check_once(inputs: Sequence[Input]) -> None:
     """LinkError for what two inputs define: nvJitLink takes one of them, and only prints that there are two."""
     found: dict[str, str] = {}
     seen: dict[bytes, str] = {}

@@ -188,18 +188,43 @@ class TestWithoutNvjitlink:
             with pytest.raises(errors.LinkerMissing, match=r"pip install 'kdsl\[link\]'"):
                 call()
 
-    def test_a_gpus_driver_links(self, gpu: CudaDriver, fake_driver: Any) -> None:
+
+class TestTheDriversLinker:
+    def test_what_it_is_asked(self, gpu: CudaDriver, fake_driver: Any) -> None:
         main = linking.read(MAIN)
-        cubin = linking.Input("f.cubin", Kind.CUBIN, b"code")
-        assert kdsl.linking.linked_for(gpu, "sm_90", [main, cubin]) == b"machine code"
+        fatbin = linking.Input("f.fatbin", Kind.FATBIN, b"code")
+        assert kdsl.linking.linked_for(gpu, "sm_90", [main, fatbin]) == b"machine code"
         assert fake_driver.linked == [
-            ("CU_JIT_INPUT_PTX", MAIN.encode() + b"\0", b"<bytes>"), ("CU_JIT_INPUT_CUBIN", b"code", b"f.cubin"),
-        ]  # fmt: skip
+            ("CU_JIT_INPUT_PTX", MAIN.encode() + b"\0", b"<bytes>"),
+            ("CU_JIT_INPUT_FATBINARY", b"code", b"f.fatbin"),
+        ]
         assert fake_driver.called()[-1] == "cuLinkDestroy"
+
+    def test_what_it_says(self, gpu: CudaDriver, fake_driver: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(linking, "_bindings", lambda: None)
+        main, other = linking.read(MAIN), linking.Input("f.fatbin", Kind.FATBIN, b"code")
         fake_driver.log = b"error   : Undefined reference to 'dev_add' in '<bytes>'"
-        with pytest.raises(errors.LinkError, match=r"(?s)`dev_add` is defined in none of <bytes>, f.cubin;.*Undefined"):
-            kdsl.linking.linked_for(gpu, "sm_90", [main, cubin])
+        with pytest.raises(
+            errors.LinkError, match=r"(?s)`dev_add` is defined in none of <bytes>, f.fatbin;.*Undefined"
+        ):
+            kdsl.linking.linked_for(gpu, "sm_90", [main, other])
         assert fake_driver.called()[-1] == "cuLinkDestroy"
+
+    def test_nvjitlink_is_asked_next(self, gpu: CudaDriver, fake_driver: Any, nvjitlink: None) -> None:
+        fake_driver.log = b"too new"
+        image = kdsl.linking.linked_for(gpu, "sm_90", [linking.read(MAIN), linking.read(FUNCTIONS)])
+        assert "run" in entries(image)
+
+    def test_it_takes_no_lto_ir(self, gpu: CudaDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(linking, "_bindings", lambda: None)
+        with pytest.raises(errors.LinkerMissing, match=r"pip install 'kdsl\[link\]'"):
+            kdsl.linking.linked_for(gpu, "sm_90", [linking.read(MAIN), linking.Input("f.ltoir", Kind.LTO_IR, b"code")])
+
+
+def test_ptx_for_one_architecture_alone(nvjitlink: None) -> None:
+    """Machine code for sm_90a is what PTX for it becomes; for sm_90 alone there is none."""
+    linked = kdsl.link([MAIN.replace("sm_80", "sm_90a"), FUNCTIONS], target="sm_90")
+    assert linked.architecture == "sm_90a"
 
 
 @pytest.fixture(scope="module")
@@ -247,8 +272,6 @@ class TestOfNvcc:
         kdsl.set_device("cuda")
         try:
             assert run(MAIN.encode(), link=built / name) == 6
-        except errors.LinkError as error:
-            pytest.fail(str(error))
         finally:
             kdsl.set_device("emulator")
 
