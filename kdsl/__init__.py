@@ -14,6 +14,7 @@ codegen     the typed tree to LLVM IR, PTX and SASS; the only part that imports 
 target      the architectures, and what each of them has
 ptx_lines   from a line of PTX back to the Python line
 emulator    runs PTX text without a GPU
+cache       compilations on disk, which the next process finds
 runtime     the CUDA driver, arrays in device memory, streams, launching
 backend     what a place that runs kernels offers: the driver and the emulator are two
 device_choice  the devices of this process: GPUs where there are some, else the emulator

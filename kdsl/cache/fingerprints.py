@@ -109,7 +109,7 @@ class Fingerprints:
             case staticmethod() | classmethod():
                 return [type(value).__name__, self.of(value.__func__)]
             case enum.Enum():
-                return ["member", self.of(type(value)), value.name]
+                return ["member", self.of(type(value)), value.name, self.of(value.value)]
             case (
                 types.BuiltinFunctionType() | np.ufunc() | types.MethodDescriptorType() | types.WrapperDescriptorType()
             ):
@@ -154,7 +154,9 @@ class Fingerprints:
     def _class(self, cls: type) -> Any:
         names = [[base.__module__, base.__qualname__] for base in cls.__mro__]
         if issubclass(cls, enum.Enum):
-            return ["enum", names, [[name, self.of(member.value)] for name, member in cls.__members__.items()]]
+            # Their texts too, which a print in a kernel shows.
+            members = [[name, self.of(member.value), f"{member}"] for name, member in cls.__members__.items()]
+            return ["enum", names, members]
         if is_named_tuple(cls):
             defaults: dict[str, Any] = getattr(cls, "_field_defaults", {})
             return ["named tuple", names, self._field_types(cls), {k: self.of(v) for k, v in defaults.items()}]

@@ -5,30 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from kdsl.backend import Backend, DeviceError
 from kdsl.cache.compilations import CompilationCache
+from kdsl.cache.machine_code import Assembler, MachineBackend, assemble
 from kdsl.cache.settings import DEFAULT_LIMIT, SettingError, Settings, settings
 from kdsl.cache.store import Store
 from kdsl.cache.versions import compiler_version
 from kdsl.compilation import Compilation, run_pipeline
 from kdsl.ir.request import KernelRequest
-from kdsl.linking import linked_for
 from kdsl.target import Target
 from kdsl.timeline import Timeline
-
-
-@runtime_checkable
-class AssemblingBackend(Protocol):
-    """A device whose driver makes machine code of PTX, and gives it away to be kept."""
-
-    machine: str
-    """What machine code depends on beside the PTX, as part of a file's name: the GPU, the driver's version."""
-
-    def assemble(self, ptx: bytes) -> bytes | None:
-        """Machine code; None where the driver makes none: loading the PTX then says why."""
-        ...
 
 
 class ProcessCache:
@@ -39,6 +27,7 @@ class ProcessCache:
         self._compiler: Any = None
         self._complained = False
         self._is_off = False
+        self.assembler = Assembler(assemble)
 
     def turn_off(self) -> None:
         """Compile everything anew in this process, for one who wants to see each stage."""
@@ -74,23 +63,20 @@ def compile_cached(requests: Sequence[KernelRequest], target: Target, timeline: 
 
 
 def load_cached(backend: Backend, compilation: Compilation) -> Any:
-    """Load a compilation onto a device: its machine code where the cache has it, and keep that where it has not."""
-    if compilation.externs:
-        return backend.load(linked_for(backend, compilation.target.name, compilation.link_inputs()))
-    ptx, key, cache = compilation.ptx.encode(), compilation.key, CACHE.current()
-    if key is None or cache is None or not isinstance(backend, AssemblingBackend):
-        return backend.load(ptx)
-    code = cache.machine_code(key, backend.machine)
-    if code is not None:
-        try:
-            return backend.load(code)
-        except DeviceError:
-            # Not for this GPU after all, or the context is dead: loading the PTX says so then.
-            cache.drop_machine_code(key, backend.machine)
-    # Why not load the PTX? The driver would make the same machine code, and keep it to itself.
-    code = backend.assemble(ptx)
+    """Load a compilation onto a device: its machine code where the cache has it, else the PTX, of which the cache then
+    gets machine code for the next time.
+    """
+    key, cache = compilation.key, CACHE.current()
+    if key is None or cache is None or not isinstance(backend, MachineBackend):
+        return backend.load(compilation.ptx.encode())
+    machine = backend.machine
+    code = cache.machine_code(key, machine.name)
     if code is None:
-        return backend.load(ptx)
-    module = backend.load(code)
-    cache.keep_machine_code(key, backend.machine, code)
-    return module
+        CACHE.assembler.begin(cache, key, compilation.ptx, machine)
+        return backend.load(compilation.ptx.encode())
+    try:
+        return backend.load(code)
+    except DeviceError:
+        # Not for this GPU after all, or the context is dead: loading the PTX says so then.
+        cache.drop_machine_code(key, machine.name)
+        return backend.load(compilation.ptx.encode())

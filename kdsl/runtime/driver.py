@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 from kdsl.backend import DeviceError, DeviceLimits, Dim3, Launch
-from kdsl.runtime import driver_assemble, driver_launch, driver_linking, driver_modules, foreign_memory
+from kdsl.runtime import driver_launch, driver_linking, driver_modules, foreign_memory
 from kdsl.runtime.driver_calls import (
     Calls,
     Recorder,
@@ -26,6 +26,7 @@ from kdsl.runtime.driver_peers import DriverPeers
 from kdsl.runtime.errors import DriverUnavailableError
 from kdsl.runtime.image_variables import variable_names
 from kdsl.runtime.linking import Input
+from kdsl.runtime.machine import Machine, driver_release
 from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.target import KNOWN, Target
 
@@ -126,14 +127,11 @@ class CudaDriver(DriverHostMemory, DriverPeers, DriverOccupancy):
     # Modules and launches.
 
     @cached_property
-    def machine(self) -> str:
-        """What machine code depends on beside the PTX: the GPU's architecture, the driver's version."""
-        return driver_assemble.machine(self._calls, self.capability)
-
-    def assemble(self, ptx: bytes) -> bytes | None:
-        """The machine code that the driver makes of PTX; None if it refuses it."""
-        with self.loading():
-            return driver_assemble.assemble(self._calls, ptx)
+    def machine(self) -> Machine:
+        """What machine code depends on beside the PTX."""
+        version = int(self._calls.bare("cuDriverGetVersion"))
+        major, minor = self.capability
+        return Machine(f"sm_{major}{minor}", (version // 1000, version % 1000 // 10), driver_release())
 
     def load(self, image: bytes) -> CudaModule:
         with self.loading():
