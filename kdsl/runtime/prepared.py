@@ -14,6 +14,7 @@ from kdsl.lang.types import TupleType, Type
 from kdsl.runtime.arguments import ArrayArgument, Parameter
 from kdsl.runtime.callables import function_type
 from kdsl.runtime.calls import check_tuple
+from kdsl.runtime.capture_arguments import capture_of
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError, LaunchConfigTypeError
 from kdsl.runtime.foreign_memory import note_launch
@@ -210,6 +211,12 @@ def _enqueue(launcher: Launcher, launch: Launch, found: Sequence[Any]) -> tuple[
     others = sorted(set(streams) - {stream})
 
     def enqueue_among_others(buffer: ParameterBuffer) -> None:
+        capture = capture_of(launcher.backend, stream)
+        if capture is not None:
+            # It does not run now: what other streams do now is not what it comes after.
+            capture.kept.append(foreign)
+            enqueue(buffer)
+            return
         for other in others:
             backend.order(other, stream)
         enqueue(buffer)

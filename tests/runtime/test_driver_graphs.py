@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import struct
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -150,6 +151,48 @@ def test_other_threads_wait_without_ending_a_capture(gpu: CudaDriver, fake_drive
         called = fake_driver.called()
         assert "cuCtxSynchronize" not in called
         assert called.index("cuEventRecord") < called.index("cuEventSynchronize") < called.index("cuMemcpyDtoH")
+
+
+class Foreign:
+    """An array of another CUDA library, in a stream of its own."""
+
+    def __init__(self, address: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (4,), "typestr": "<f4", "data": (address, False), "version": 3, "strides": None,
+            "stream": 0x7000000,
+        }  # fmt: skip
+
+
+def test_arrays_of_other_libraries_are_kept_and_not_waited_for(
+    gpu: CudaDriver, launcher: Launcher, fake_driver: Any, ran: Any
+) -> None:
+    run = launcher.bind(LaunchConfig(1, 32))
+    array = Foreign(4096)
+    alive = weakref.ref(array)
+    stream = Stream(gpu)
+    prepared = prepare(launcher, LaunchConfig(1, 32, stream=stream), {"a": Foreign(8192), "n": 2})
+    with stream.capture() as graph:
+        fake_driver.called()
+        run(array, 1)
+        prepared()
+        assert not {"cuStreamWaitEvent", "cuEventRecord"} & set(fake_driver.called())
+    del array
+    gc.collect()
+    assert alive() is not None and len(graph) == 2
+    graph.instantiate().launch()
+    assert ran == [(4096, 1), (8192, 2)]
+    with stream:
+        fake_driver.called()
+        run(Foreign(4096), 3)
+        # In the current stream, after the array's own.
+        waited, launched = (
+            next(call for call in fake_driver.calls if call[0] == name)
+            for name in ("cuStreamWaitEvent", "cuLaunchKernel")
+        )
+        assert int(waited[1]) == stream.handle == int(launched[9])
+    del graph
+    gc.collect()
+    assert alive() is None
 
 
 def test_modules_are_loaded_in_relaxed_mode(gpu: CudaDriver, fake_driver: Any) -> None:
