@@ -74,13 +74,15 @@ class Specialization:
 class ConfiguredKernel(Generic[P]):
     """A kernel with its launch configuration, ``k[grid, block]``: call it with the kernel's arguments."""
 
-    __slots__ = ("_known", "_run", "_runs", "config", "kernel")
+    __slots__ = ("_known", "_run", "_runs", "config", "fast", "kernel")
 
     def __init__(self, kernel: Kernel[P], config: LaunchConfig) -> None:
         leave_alone()
         self.kernel = kernel
         self.config = config
         self._run: Callable[..., None] = self._specialize_and_run
+        self.fast: Callable[..., None] | None = None
+        """What launches at once, when there has been a launch."""
         self._runs: dict[Backend, Callable[..., None]] = {}
         self._known: KnownLaunches | None = None
 
@@ -112,7 +114,7 @@ class ConfiguredKernel(Generic[P]):
 
     def _keep(self, run: Callable[..., None]) -> None:
         """Let the next call take a launcher's fast way at once."""
-        self._run = filling(run, self.kernel.defaults)
+        self._run = self.fast = filling(run, self.kernel.defaults)
         self.kernel.remember(self.config, self._run)
 
     def _has_run_elsewhere(self, here: Backend, arguments: tuple[Any, ...]) -> bool:
@@ -240,16 +242,18 @@ class Kernel(Generic[P]):
         """The kernel with a launch configuration: ``[grid, block]``, ``[grid, block, stream, shared_bytes]`` or
         ``[LaunchConfig(...)]``.
         """
-        if type(configuration) is tuple:
-            try:
-                grid, block = configuration
-                # Why look at types? 4 == 4.0 == True to a dict, but only one of them is a grid.
-                if type(grid) is int and type(block) is int:
+        if type(configuration) is tuple and len(configuration) == 2:
+            grid, block = configuration
+            # Why look at types? 4 == 4.0 == True to a dict, but only one of them is a grid.
+            if type(grid) is int and type(block) is int:
+                try:
                     return self._hot[grid][block]
-            except (KeyError, ValueError):
-                pass  # not launched yet, or more than these two
+                except KeyError:
+                    pass  # not launched yet
         try:
-            return self._configurations.configured(configuration)
+            configured: Any = self._configurations.configured(configuration)
+            ready: Callable[..., None] = configured.fast or configured
+            return ready
         except LaunchConfigError as error:
             # A mistake of the user's: the traceback shows their launch, without a screen of our frames.
             raise error.with_traceback(None) from error.__cause__

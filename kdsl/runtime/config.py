@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from kdsl.backend import Backend, Dim3, Launch
@@ -84,6 +84,25 @@ class LaunchConfig:
         set_(self, "shared", operator.index(self.shared))
         if self.shared < 0:
             raise LaunchConfigValueError(f"shared must not be negative, got {self.shared}")
+
+    # Why its own? Each `k[config]` asks for hash and equality, for which the standard ones make tuples each time.
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self._key == other._key if isinstance(other, LaunchConfig) else NotImplemented
+
+    @functools.cached_property
+    def _hash(self) -> int:
+        return hash(self._key)
+
+    @functools.cached_property
+    def _key(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, f.name) for f in fields(self))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # In another process other things have other hashes.
+        return {name: value for name, value in self.__dict__.items() if name not in ("_hash", "_key")}
 
     @classmethod
     def for_num_elems(cls, n: int) -> LaunchConfig:

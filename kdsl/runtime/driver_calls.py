@@ -17,7 +17,7 @@ from kdsl.backend import DeviceError, Launch
 from kdsl.runtime import driver_contexts, driver_errors
 from kdsl.runtime.cuda_errors import ContextLostError
 from kdsl.runtime.driver_checks import ModuleChecks
-from kdsl.runtime.driver_entry import Native, launch_entry
+from kdsl.runtime.driver_entry import Native, launch_function
 from kdsl.runtime.errors import DriverUnavailableError, ForkedProcessError
 from kdsl.runtime.hooks import HOOKS
 
@@ -160,8 +160,7 @@ class Calls:
         self.recent: deque[tuple[str, Launch]] = deque(maxlen=64)
         self.latest: tuple[str, Launch] | None = None
         self.checks: list[ModuleChecks] = []
-        self._entry = launch_entry(self.api)
-        self.native = self._entry.launch
+        self.native = launch_function(self.api)
         if record is not None:
             self.native = _timed("cuLaunchKernelEx", self.native, record)
         # Read anew at each launch, so that a forked child meets the error and not the parent's driver.

@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from kdsl.records import dataclass
 from kdsl.runtime.errors import DriverUnavailableError
 from kdsl.runtime.native_call import native_call
 
@@ -65,14 +64,6 @@ class Reference(int):
         return reference
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """The driver's launch function, which gives up the GIL while it runs; ``kept`` is what it needs."""
-
-    launch: Native
-    kept: object
-
-
 def address_of(api: Any, name: str) -> int:
     """Where a function of the driver that ``api`` talks to is."""
     # As cuda-python itself does, through which memory is copied and filled: stream 0 has to be the same one.
@@ -89,11 +80,10 @@ def pointer_function(api: Any, name: str, count: int) -> Callable[..., int]:
     return ctypes.CFUNCTYPE(ctypes.c_int, *(ctypes.c_void_p,) * count)(address_of(api, name))
 
 
-def launch_entry(api: Any) -> Entry:
-    """`cuLaunchKernelEx`, of the driver that ``api`` talks to."""
-    address = address_of(api, "cuLaunchKernelEx")
-    native = native_call(address)
+def launch_function(api: Any) -> Native:
+    """`cuLaunchKernelEx`, of the driver that ``api`` talks to. It gives up the GIL while it runs."""
+    native: Native | None = native_call(address_of(api, "cuLaunchKernelEx"))
     if native is not None:
-        return Entry(native.call, native)
-    called = ctypes.CFUNCTYPE(ctypes.c_int, *(ctypes.c_void_p,) * 4)(address)
-    return Entry(lambda config, function, parameters: int(called(config, function, None, parameters)), called)
+        return native
+    called = pointer_function(api, "cuLaunchKernelEx", 4)
+    return lambda config, function, parameters: int(called(config, function, None, parameters))

@@ -14,9 +14,10 @@ import struct
 import sys
 from typing import Any
 
-from kdsl.records import dataclass
-
 METH_FASTCALL = 0x80
+METHOD = "@PPiP"
+"""PyMethodDef: name, function, flags, documentation."""
+NAME = b"cuLaunchKernelEx"
 READ_AND_EXECUTE = 5
 """PROT_READ | PROT_EXEC."""
 
@@ -64,27 +65,6 @@ BEFORE, AFTER = ("PyLong_AsVoidPtr", "PyEval_SaveThread"), ("PyEval_RestoreThrea
 """The functions of Python in the table, around the one that is called."""
 
 
-class _MethodDef(ctypes.Structure):
-    """PyMethodDef."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class NativeCall:
-    """``call`` takes the addresses of a configuration, of a function and of a list of parameters, as ints that fit; it
-    lives as long as ``kept`` does.
-    """
-
-    call: Any
-    kept: tuple[Any, ...]
-
-
 def machine_code() -> bytes:
     """The instructions, padded up to the table that follows."""
     parts = [bytes.fromhex(code.replace(".", "0")) for code, _ in LISTING]
@@ -95,8 +75,8 @@ def machine_code() -> bytes:
     return b"".join(parts).ljust(size, b"\0")
 
 
-def native_call(address: int) -> NativeCall | None:
-    """A call of the function at ``address``; None where this cannot be."""
+def native_call(address: int) -> Any:
+    """A built-in function of three ints that calls the function at ``address``; None where this cannot be."""
     if not (
         sys.implementation.name == "cpython"
         and sys.platform == "linux"
@@ -104,19 +84,21 @@ def native_call(address: int) -> NativeCall | None:
         and struct.calcsize("P") == 8
     ):
         return None
-    table = struct.pack("<5Q", *map(_address, BEFORE), address, *map(_address, AFTER))
-    code = machine_code() + table
+    code = machine_code() + struct.pack("<5Q", *map(_address, BEFORE), address, *map(_address, AFTER))
     page = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    page[: len(code)] = code
-    start = ctypes.c_char.from_buffer(page)
-    library = ctypes.CDLL(None)
-    if library.mprotect(ctypes.byref(start), ctypes.c_size_t(mmap.PAGESIZE), READ_AND_EXECUTE):
+    start = ctypes.addressof(ctypes.c_char.from_buffer(page))
+    definition = len(code)
+    name = definition + struct.calcsize(METHOD)
+    contents = code + struct.pack(METHOD, start + name, start, METH_FASTCALL, 0) + NAME + b"\0"
+    page[: len(contents)] = contents
+    if ctypes.CDLL(None).mprotect(ctypes.c_void_p(start), ctypes.c_size_t(mmap.PAGESIZE), READ_AND_EXECUTE):
         return None
-    method = _MethodDef(b"cuLaunchKernelEx", ctypes.addressof(start), METH_FASTCALL, None)
-    # Prototypes of our own: those of `ctypes.pythonapi` are everybody's.
-    pointers = (ctypes.c_void_p,) * 3
-    make = ctypes.PYFUNCTYPE(ctypes.py_object, *pointers)(("PyCFunction_NewEx", ctypes.pythonapi))
-    return NativeCall(make(ctypes.addressof(method), None, None), (page, start, method))
+    # A prototype of our own: those of `ctypes.pythonapi` are everybody's.
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+        ("PyCFunction_NewEx", ctypes.pythonapi)
+    )
+    # The function's `self` is the page, so that its definition is there as long as it is itself.
+    return make(start + definition, page, None)
 
 
 def _address(name: str) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -146,3 +147,39 @@ def test_the_memo_is_bounded() -> None:
     for grid in range(1, 3000):
         memo.configured((grid, 32))
     assert len(memo) <= 1024
+
+
+def test_equality_and_hash_are_those_of_the_fields() -> None:
+    import copy
+    import pickle
+
+    first, same = LaunchConfig(4, (8, 2), shared=16), LaunchConfig((4, 1), (8, 2, 1), 16)
+    assert first == same
+    assert hash(first) == hash(same)
+    assert {first: 1}[same] == 1
+    changes: list[dict[str, Any]] = [
+        {"grid": 5}, {"block": 8}, {"shared": 0}, {"stream": 1}, {"cluster": 2}, {"cooperative": True},
+        {"programmatic_dependent_launch": True}, {"empty": True},
+    ]  # fmt: skip
+    for change in changes:
+        assert first != dataclasses.replace(first, **change)
+    assert first != (4, (8, 2)) and first != None  # noqa: E711
+    for made in (pickle.loads(pickle.dumps(first)), copy.copy(first), dataclasses.replace(first)):
+        assert made == first and hash(made) == hash(first)
+    # Hashes of strings and objects are another process's own: they are not carried along.
+    assert b"_hash" not in pickle.dumps(first) and b"_key" not in pickle.dumps(first)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(LaunchConfig(1, 1, stream=[]))
+
+
+def test_for_num_elems_shares_configurations() -> None:
+    assert LaunchConfig.for_num_elems(1000) is LaunchConfig.for_num_elems(1024)
+    assert LaunchConfig.for_num_elems(1025).grid == (5, 1, 1)
+    for count in range(0, 256 * 1000, 256):
+        LaunchConfig.for_num_elems(count)
+    assert LaunchConfig._of_blocks.cache_info().currsize <= 256
+    assert LaunchConfig.for_num_elems(np.int64(3)) == LaunchConfig(1, 256)
+    assert LaunchConfig.for_num_elems(0).empty
+    for bad, text in ((-1, "got -1"), (1.5, "takes an int"), (True, "takes an int"), (None, "takes an int")):
+        with pytest.raises((TypeError, ValueError), match=text):
+            LaunchConfig.for_num_elems(bad)  # type: ignore[arg-type]

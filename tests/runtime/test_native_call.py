@@ -16,7 +16,7 @@ import pytest
 
 from kdsl.runtime import native_call as module
 from kdsl.runtime.driver import CudaDriver
-from kdsl.runtime.driver_entry import launch_entry
+from kdsl.runtime.driver_entry import launch_function
 from kdsl.runtime.native_call import BEFORE, LISTING, machine_code, native_call
 
 Called = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -67,7 +67,7 @@ def launching(how: str, function: Callable[..., int], monkeypatch: pytest.Monkey
         def cuGetProcAddress(*_: Any) -> tuple[int, int, int]:
             return 0, ctypes.cast(called, ctypes.c_void_p).value or 0, 0
 
-    return launch_entry(Api), called
+    return launch_function(Api), called
 
 
 @pytest.mark.parametrize("how", both())
@@ -78,8 +78,7 @@ def test_addresses_go_in_and_the_code_comes_out(how: str, monkeypatch: pytest.Mo
         seen.append(given)
         return len(seen) if len(seen) < 3 else -5
 
-    entry, _kept = launching(how, function, monkeypatch)
-    launch = entry.launch
+    launch, _kept = launching(how, function, monkeypatch)
     assert [launch(1, 2, 3), launch(2**64 - 1, 2**63, 0), launch(0x7FFF12345678, 1 << 40, 7)] == [1, 2, -5]
     assert seen == [(1, 2, None, 3), (2**64 - 1, 2**63, None, None), (0x7FFF12345678, 1 << 40, None, 7)]
 
@@ -87,18 +86,16 @@ def test_addresses_go_in_and_the_code_comes_out(how: str, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("how", both())
 def test_other_threads_run_while_it_is_called(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sleeping = ctypes.CDLL(None).usleep
-    entry, _kept = launching(how, lambda *_: 0, monkeypatch)
+    launch, _kept = launching(how, lambda *_: 0, monkeypatch)
     if how == "native":
         # Sleeps by its first argument, without the GIL.
-        made = native_call(ctypes.cast(sleeping, ctypes.c_void_p).value or 0)
-        assert made is not None
-        launch: Any = made.call
+        sleep: Any = native_call(ctypes.cast(sleeping, ctypes.c_void_p).value or 0)
     else:
-        launch = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(
+        sleep = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(
             ctypes.cast(sleeping, ctypes.c_void_p).value or 0
         )
-    assert entry.launch(0, 0, 0) == 0
-    thread = threading.Thread(target=launch, args=(300_000, 0, 0))
+    assert launch(0, 0, 0) == 0
+    thread = threading.Thread(target=sleep, args=(300_000, 0, 0))
     start = time.perf_counter()
     thread.start()
     counted = 0
@@ -117,13 +114,28 @@ def test_nothing_is_leaked() -> None:
     arguments = (1 << 40, 1 << 41, 1 << 42)
     counts = [sys.getrefcount(argument) for argument in arguments]
     for _ in range(1000):
-        assert made.call(*arguments) == 12345
+        assert made(*arguments) == 12345
     gc.collect()
     before = sys.getallocatedblocks()
     for _ in range(10_000):
-        made.call(*arguments)
+        made(*arguments)
     assert sys.getallocatedblocks() - before < 100
     assert [sys.getrefcount(argument) for argument in arguments] == counts
+
+
+@needs_native
+def test_it_outlives_all_else_and_goes_with_the_garbage() -> None:
+    """Its definition is read when it is deallocated: it must not go first, in whatever order a cycle is taken apart."""
+    called = Called(lambda *_: 3)
+    for _ in range(200):
+        cycle: list[Any] = [native_call(ctypes.cast(called, ctypes.c_void_p).value or 0)]
+        cycle += [cycle, cycle[0].__self__, {"call": cycle[0]}]
+        assert cycle[0](1, 2, 3) == 3
+        del cycle
+        gc.collect()
+    kept = native_call(ctypes.cast(called, ctypes.c_void_p).value or 0)
+    gc.collect()
+    assert kept(1, 2, 3) == 3
 
 
 def test_where_memory_cannot_be_made_executable_ctypes_calls(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,4 +160,4 @@ def test_on_other_machines_ctypes_calls(attribute: str, monkeypatch: pytest.Monk
 @needs_native
 def test_a_device_launches_by_it(gpu: CudaDriver) -> None:
     assert type(gpu._calls.native) is type(len)
-    assert repr(gpu._calls.launch) == "<built-in function cuLaunchKernelEx>"
+    assert gpu._calls.launch.__name__ == "cuLaunchKernelEx"

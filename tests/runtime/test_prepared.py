@@ -394,3 +394,31 @@ def test_loaded_kernels_are_prepared_too(device: str) -> None:
     assert x.to_host()[0] == 6
     with pytest.raises(TypeError, match="argument `n` is missing"):
         loaded.put.prepare(1, 1, x)
+
+
+def test_a_freed_array_is_told_and_not_used(device: str) -> None:
+    x, y = kdsl.to_device(np.ones(4, np.float32)), kdsl.to_device(np.ones(4, np.float32))
+    p = scale.prepare(1, 32, x, 4)
+    q = p.with_arguments(x=y)
+    through_view = scale.prepare(1, 32, x[1:], 2)
+    p()
+    x.free()
+    for launch in (p, p.launch, through_view, p):
+        with pytest.raises(ValueError, match=r"was freed by free\(\)"):
+            launch()
+    for again in (lambda: p.with_arguments(n=3), lambda: p.with_config(1, 64)):
+        with pytest.raises(ValueError, match="freed"):
+            again()
+    with kdsl.launch_hooks(before=print), pytest.raises(ValueError, match="freed"):
+        p()
+    q()
+    p.with_arguments(x=y)()
+    assert (y.to_host() == 4).all()
+
+
+def test_memory_that_a_struct_points_at_may_be_freed(device: str) -> None:
+    node, out = Node(5, kdsl.to_device(np.array([30], np.int32))), kdsl.zeros(1, i32)
+    p = follow.prepare(1, 1, node, out)
+    node.next.free()
+    with pytest.raises(ValueError, match="freed"):
+        p()
