@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -11,7 +12,7 @@ from types import FunctionType
 from typing import Any, NoReturn
 
 from kdsl.backend import Backend, DeviceError
-from kdsl.compiler import Kernel
+from kdsl.compiler import MOST_STREAMS, Kernel
 from kdsl.contracts.contract import NOTHING, Contract
 from kdsl.current import current_backend
 from kdsl.ir.options import Options
@@ -307,6 +308,7 @@ class LoadedKernel:
         self._kept = kept or launcher
         """Gives a launcher that keeps the module from being unloaded."""
         self._configurations = Configurations(self._bound)
+        self._launches: dict[Any, DerivedLaunches] = {}
 
     def _bound(self, config: LaunchConfig) -> Callable[..., None]:
         """A launch, which looks at what the module's kernels captured, and whether it is loaded."""
@@ -336,9 +338,19 @@ class LoadedKernel:
         self._derived(stream).function(*arguments, **keywords)
 
     def _derived(self, stream: Any) -> DerivedLaunches:
+        """What derives configurations in a stream."""
+        try:
+            return self._launches[stream]
+        except (KeyError, TypeError):
+            pass  # the first time, or another library's stream that has no hash
         launcher = self._launcher()
         types = {p.name: p.type for p in launcher.parameters}
-        return DerivedLaunches(self.name, launcher.checks.contract, launcher.names, types, {}, self.__getitem__, stream)
+        made = DerivedLaunches(self.name, launcher.checks.contract, launcher.names, types, {}, self.__getitem__, stream)
+        if len(self._launches) >= MOST_STREAMS:
+            self._launches.clear()
+        with contextlib.suppress(TypeError):
+            self._launches[stream] = made
+        return made
 
     def prepare(self, *arguments: Any, **keywords: Any) -> PreparedLaunch:
         """A launch to be made many times, of grid and block (or a LaunchConfig) and the kernel's arguments."""
