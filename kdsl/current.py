@@ -13,7 +13,7 @@ from kdsl.backend import Backend
 from kdsl.device_choice import DeviceChoiceError, Devices, InvalidChoice
 from kdsl.records import dataclass
 from kdsl.runtime.device import Device, entered_device
-from kdsl.runtime.foreign_memory import SharingBackend
+from kdsl.runtime.foreign_memory import sharing_of
 from kdsl.runtime.placement import foreign_home_of, home_of
 from kdsl.timeline import Timeline
 
@@ -52,9 +52,10 @@ def home(arguments: Collection[Any]) -> Backend:
     if found is not None:
         return found
     current = current_backend()
-    if isinstance(current, SharingBackend):
-        ordinal = foreign_home_of(arguments, current)
-        if ordinal is not None and ordinal != current.ordinal:
+    sharing = sharing_of(current)
+    if sharing is not None:
+        ordinal = foreign_home_of(arguments, sharing)
+        if ordinal is not None and ordinal != sharing.ordinal:
             return DEVICES.named(f"cuda:{ordinal}")
     return current
 

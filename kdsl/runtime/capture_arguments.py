@@ -9,12 +9,13 @@ from kdsl.backend import Backend
 from kdsl.captures import Capture
 from kdsl.runtime.arguments import ArrayArgument, Parameter
 from kdsl.runtime.errors import ArgumentTypeError
-from kdsl.runtime.graph_backend import GraphBackend
+from kdsl.runtime.graph_backend import graphs_of
 
 
 def capture_of(backend: Backend, stream: int) -> Capture | None:
     """The capture that a launch in this stream is recorded by; 0 is the current stream."""
-    return backend.capture_of(stream) if isinstance(backend, GraphBackend) and backend.captures else None
+    graphs = graphs_of(backend)
+    return None if graphs is None or not graphs.captures else graphs.capture_of(stream)
 
 
 def on_the_host(parameter: Parameter) -> Exception:

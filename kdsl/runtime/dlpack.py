@@ -119,6 +119,15 @@ def dlpack_array(value: Any, stream: int | None) -> ForeignArray:
     )  # fmt: skip
 
 
+def dlpack_gpu(value: Any) -> int | None:
+    """The number of the GPU that an object with ``__dlpack__`` is on, if it is on one and says so."""
+    try:
+        kind, number = _device(value)
+    except NotOnDeviceError:
+        return None
+    return number if kind == CUDA else None
+
+
 def _name(tensor: Tensor) -> str:
     code, bits = tensor.code
     name = f"{KINDS.get(code, f'DLPack dtype {code} of bits ')}{bits}"

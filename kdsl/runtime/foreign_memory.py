@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Protocol, runtime_checkable
 
 from kdsl.backend import Backend
@@ -37,7 +38,18 @@ class SharingBackend(Protocol):
 
 def device_of(backend: Backend, address: int) -> int | None:
     """Where an address lies, on a backend that knows; None if any GPU reaches it."""
-    return backend.device_of(address) if isinstance(backend, SharingBackend) else None
+    sharing = sharing_of(backend)
+    return None if sharing is None else sharing.device_of(address)
+
+
+def sharing_of(backend: Any) -> SharingBackend | None:
+    """The backend, if other libraries use its memory too. Asked once: each look at the Protocol takes 20 us."""
+    return _sharing_of(backend)
+
+
+@cache
+def _sharing_of(backend: Any) -> SharingBackend | None:
+    return backend if isinstance(backend, SharingBackend) else None
 
 
 def note_launch(arrays: Sequence[tuple[ForeignArray, bool]], stream: int, backend: Backend) -> None:
@@ -47,14 +59,15 @@ def note_launch(arrays: Sequence[tuple[ForeignArray, bool]], stream: int, backen
     if not arrays:
         return
     note_written(array.tensor for array, written in arrays if written and array.tensor is not None)
-    if not isinstance(backend, SharingBackend):
+    sharing = sharing_of(backend)
+    if sharing is None:
         return
     away = [a for a, _ in arrays if not a.is_host and not (a.is_ordered and a.stream in (None, stream))]
     if away:
         note_used([array.tensor for array in away if array.tensor is not None], stream)
         owners = [array.owner for array in away if array.tensor is None]
         if owners:
-            backend.keep(owners, stream)
+            sharing.keep(owners, stream)
 
 
 INVALID_VALUE = 1

@@ -30,7 +30,7 @@ class ForeignStreams:
         self._filled = False
         self._fill: int | None = None
         self._fill_runs = False
-        self._events: dict[int, int] = {}
+        self._events: dict[int, tuple[Any, Any, int]] = {}
         self._busy: dict[int, int] = {}
         self._kept: deque[tuple[int, Any]] = deque()
 
@@ -54,19 +54,25 @@ class ForeignStreams:
 
     def after(self, stream: int) -> None:
         """Remember that there is work on a foreign stream."""
-        if self.is_capturing(stream):
-            return
-        event = self._events.get(stream)
-        if event is None:
+        api = self._calls.api
+        found = self._events.get(stream)
+        if found is None:
             if len(self._events) >= MOST_STREAMS:
                 self._forget()
-            event = self._events[stream] = self._streams.create_event(timing=False)
-        self._streams.record_event(event, stream)
-        self._busy[stream] = event
+            event = self._streams.create_event(timing=False)
+            found = self._events[stream] = (api.CUstream(stream), api.CUevent(event), event)
+        handle, event_handle, event = found
+        # Bare calls: the launch that was just made has seen to the context.
+        code, status = api.cuStreamIsCapturing(handle)
+        if not code and not int(status):
+            (code,) = api.cuEventRecord(event_handle, handle)
+            self._busy[stream] = event
+        if code:
+            raise self._calls.error(int(code), "cuEventRecord")
 
     def _forget(self) -> None:
         self.join()
-        for event in self._events.values():
+        for _, _, event in self._events.values():
             self._streams.destroy_event(event)
         self._events.clear()
 

@@ -14,12 +14,13 @@ from numpy.lib.format import descr_to_dtype
 from kdsl.lang.struct_dtype import described, struct_of_dtype
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import SCALARS, ScalarType, as_type
-from kdsl.runtime.dlpack import NO_ORDER, dlpack_array
+from kdsl.runtime.dlpack import NO_ORDER, dlpack_array, dlpack_gpu
 from kdsl.runtime.foreign_array import ForeignArray, NotOnDeviceError, is_contiguous
+from kdsl.runtime.foreign_memory import SharingBackend
 from kdsl.runtime.jax_arrays import is_jax, jax_array
 from kdsl.runtime.torch_tensors import loaded_torch, torch_array
 
-__all__ = ["ForeignArray", "NotOnDeviceError", "foreign_array", "is_foreign"]
+__all__ = ["ForeignArray", "NotOnDeviceError", "foreign_array", "gpu_of", "is_foreign"]
 
 
 def foreign_array(value: Any, stream: int = NO_ORDER) -> ForeignArray | None:
@@ -41,6 +42,27 @@ def foreign_array(value: Any, stream: int = NO_ORDER) -> ForeignArray | None:
     if not isinstance(interface, Mapping) or not interface.keys() >= {"data", "shape", "typestr"}:
         raise NotOnDeviceError("has a __cuda_array_interface__ without `data`, `shape` and `typestr`")
     return _interface(interface, value)
+
+
+def gpu_of(value: Any, gpu: SharingBackend) -> int | None:
+    """The number of the GPU whose memory an object of another library is in; None where it is in none, or no array, or
+    where `foreign_array` will say what is wrong with it.
+    """
+    torch = loaded_torch(value)
+    if torch is not None:
+        return int(value.get_device()) if value.is_cuda else None
+    found = _device(value)
+    if found is not None:
+        return found
+    if has_dlpack(value):
+        return dlpack_gpu(value)
+    if not _has_interface(value):
+        return None
+    try:
+        address, _ = _data(value.__cuda_array_interface__["data"])
+        return gpu.device_of(address) if address else None
+    except (NotOnDeviceError, AttributeError, LookupError, TypeError):
+        return None
 
 
 def is_foreign(value: Any) -> bool:

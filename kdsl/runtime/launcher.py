@@ -40,7 +40,7 @@ from kdsl.runtime.packer_names import Place, globals_for, maker, place_of
 from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.runtime.peers import LEGACY_STREAM, ordered
 from kdsl.runtime.scalars import REAL_CLASSES, WIDE_CLASSES, bf16_bits, shown
-from kdsl.runtime.stream_backend import StreamBackend
+from kdsl.runtime.stream_backend import streams_of
 from kdsl.runtime.structs import struct_bytes
 from kdsl.runtime.tensor_packer import TakesTensors, takes_tensors, tensor_packer_source, tensor_scope
 from kdsl.runtime.torch_tensors import loaded_torch
@@ -301,10 +301,10 @@ class Launcher:
 
     def record(self, launch: Launch, arguments: Mapping[str, Any]) -> LaunchRecord:
         """What hooks are told of a launch; one without a stream goes to the current one."""
-        backend = self.backend
-        if not launch.stream and isinstance(backend, StreamBackend) and backend.stream_state.current is not None:
-            launch = dataclasses.replace(launch, stream=backend.stream_state.current.handle)
-        return LaunchRecord(self.kernel, launch, MappingProxyType(dict(arguments)), backend)
+        streams = streams_of(self.backend)
+        if not launch.stream and streams is not None and streams.stream_state.current is not None:
+            launch = dataclasses.replace(launch, stream=streams.stream_state.current.handle)
+        return LaunchRecord(self.kernel, launch, MappingProxyType(dict(arguments)), self.backend)
 
     def arguments(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
         """One argument for each parameter; ArgumentTypeError for a wrong count."""
@@ -490,24 +490,24 @@ class _Bound:
 
     def _order(self, streams: list[int]) -> int:
         """The stream to launch in, after the work that other libraries have in ``streams``."""
-        stream, backend = self._stream(streams), self.launcher.backend
-        if isinstance(backend, StreamBackend):
+        stream, backend = self._stream(streams), streams_of(self.launcher.backend)
+        if backend is not None:
             for other in sorted(set(streams) - {stream}):
                 backend.order(other, stream)
         return stream
 
     def _stream(self, streams: list[int]) -> int:
         """The stream to launch in: one of other libraries', if the user named none."""
-        backend = self.launcher.backend
-        if not streams or not isinstance(backend, StreamBackend):
+        backend = streams_of(self.launcher.backend)
+        if not streams or backend is None:
             return self.launch.stream
         current = backend.stream_state.current
         return self.launch.stream or (streams[0] if current is None else int(current.handle))
 
     def _named(self, stream: int) -> int:
         """The stream that 0 stands for: the current one, or the default stream by its own name."""
-        backend = self.launcher.backend
-        current = backend.stream_state.current if isinstance(backend, StreamBackend) else None
+        backend = streams_of(self.launcher.backend)
+        current = backend.stream_state.current if backend is not None else None
         return stream or (LEGACY_STREAM if current is None else int(current.handle))
 
     def _enqueue_on(self, stream: int) -> Enqueue:

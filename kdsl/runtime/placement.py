@@ -13,11 +13,10 @@ import numpy as np
 from kdsl.backend import Backend
 from kdsl.runtime.foreign_memory import SharingBackend
 from kdsl.runtime.host_memory import IN_PLACE, memory_of
+from kdsl.runtime.interface import gpu_of
 from kdsl.runtime.memory import DeviceArray
 
 PLAIN = (int, float, complex, str, np.generic, np.ndarray, FunctionType)
-DLPACK_CUDA = 2
-"""kDLCUDA."""
 
 
 def home_of(arguments: Iterable[Any]) -> Backend | None:
@@ -43,13 +42,8 @@ def foreign_home_of(arguments: Iterable[Any], gpu: SharingBackend) -> int | None
             continue
         if isinstance(value, tuple | list):
             found = foreign_home_of(value, gpu)
-        elif hasattr(value, "__dlpack_device__"):
-            kind, ordinal = value.__dlpack_device__()
-            found = int(ordinal) if kind == DLPACK_CUDA else None
         else:
-            interface = getattr(value, "__cuda_array_interface__", None)
-            address = interface["data"][0] if interface else 0
-            found = gpu.device_of(address) if address else None
+            found = gpu_of(value, gpu)
         if found is not None:
             return found
     return None

@@ -304,9 +304,11 @@ def test_capsules_of_gpu_memory(gpu: CudaDriver, fake_driver: Any) -> None:
     address = array.address
     del array, copied
     gc.collect()
+    gpu.synchronize()  # lent memory is given back once nobody can use it
     assert address in fake_driver.memory
     del capsule
     gc.collect()
+    gpu.synchronize()
     assert address not in fake_driver.memory
 
 
