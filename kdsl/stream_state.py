@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -25,6 +26,7 @@ class StreamState:
         self._changed = changed
         self._failures: dict[int, list[BaseException]] = {}
         self._callback_threads: set[int] = set()
+        self._is_shown_at_exit = False
         self.uses = 0
 
     @property
@@ -66,8 +68,11 @@ class StreamState:
         try:
             function()
         except BaseException as error:
-            # Nobody above this could be told: raised by the next synchronisation.
+            # Nobody above this could be told: raised by the next synchronisation, or shown when the process ends.
             self._failures.setdefault(stream, []).append(error)
+            if not self._is_shown_at_exit:
+                self._is_shown_at_exit = True
+                atexit.register(self.raise_failures)
         finally:
             self._callback_threads.discard(thread)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import functools
 import itertools
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -48,6 +50,7 @@ class DriverStreams:
         calls.current_stream = self._current_stream
         self._callbacks: dict[int, tuple[int, Callable[[], object], bool]] = {}
         self._tickets = itertools.count(1)
+        self._is_awaited_at_exit = False
         # One C function for all callbacks; it lives as long as the driver may call it.
         self._trampoline = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._call_back)
         # What streams that are not ordered with the default stream have to do with it.
@@ -147,12 +150,19 @@ class DriverStreams:
         # Those of a graph are called at each of its launches.
         self._callbacks[ticket] = (stream if capture is None else ANY_STREAM, function, capture is not None)
         self._calls.enter()
+        self._await_at_exit()
         code = self._launch_host_function(stream, self._trampoline_address, ticket)
         if code:
             del self._callbacks[ticket]
             raise self._calls.error(code, "cuLaunchHostFunc")
         if capture is not None:
             capture.kept.append(_Ticket(self._callbacks, ticket))
+
+    def _await_at_exit(self) -> None:
+        """Let callbacks end before the interpreter does: the driver's thread would find none."""
+        if not self._is_awaited_at_exit:
+            self._is_awaited_at_exit = True
+            atexit.register(_finish, weakref.ref(self))
 
     @functools.cached_property
     def _launch_host_function(self) -> Callable[..., int]:
@@ -217,6 +227,16 @@ class DriverStreams:
         """Destroy a stream or event; not after a fork or a fault, where nothing is left to destroy."""
         if not self._calls.forked and not self._calls.dead:
             self._calls.when_allowed(lambda: self._calls.call(name, handle))
+
+
+def _finish(driver: weakref.ref[DriverStreams]) -> None:
+    found = driver()
+    if found is None or found._calls.forked or found._calls.dead or not found._callbacks:
+        return
+    # A kernel's fault is not raised here: its callbacks are not called.
+    found._calls.enter()
+    found._calls.attempt("cuCtxSynchronize")
+    found.stream_state.raise_failures()
 
 
 class _Ticket:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import struct
+import weakref
 from typing import Any
 
 import numpy as np
@@ -206,3 +207,19 @@ def test_a_callback_does_not_call_the_driver(gpu: CudaDriver, fake_driver: Any) 
     assert sorted(fake_driver.called()) == ["cuEventDestroy", "cuLaunchHostFunc", "cuMemFreeAsync", "cuStreamDestroy"]
     with pytest.raises(DeviceError, match="must not use the device"):
         gpu.synchronize()
+
+
+def test_pending_callbacks_are_waited_for_at_exit(gpu: CudaDriver, fake_driver: Any) -> None:
+    reference = weakref.ref(gpu)
+    stream = Stream(gpu)
+    stream.add_callback(print)
+    fake_driver.called()
+    driver_streams._finish(reference)
+    assert fake_driver.called() == []  # it has been called
+    with stream.capture() as graph:
+        stream.add_callback({}.__getitem__, 1)
+    graph.instantiate().launch()
+    fake_driver.called()
+    with pytest.raises(KeyError):
+        driver_streams._finish(reference)
+    assert fake_driver.called() == ["cuCtxSynchronize"]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -264,3 +267,31 @@ def test_current_streams_of_many_threads(device: str) -> None:
         thread.join()
     kdsl.synchronize()
     assert not failures and kdsl.current_device().backend.stream_state.uses == 0  # type: ignore[attr-defined]
+
+
+AT_EXIT = """
+import kdsl
+
+@kdsl.kernel
+def spin(x: kdsl.Ptr[kdsl.i32], turns: kdsl.i32) -> None:
+    value = x[0]
+    for i in range(turns):
+        value = value * 1664525 + i
+    x[0] = value
+
+kdsl.set_device({device!r})
+stream = kdsl.Stream()
+x = kdsl.zeros(1, kdsl.i32)
+spin[1, 1, stream](x, {turns})
+stream.add_callback(print, "called")
+stream.add_callback({{}}.__getitem__, "a key that there is not")
+"""
+
+
+def test_callbacks_end_before_the_process_does(device: str, tmp_path: Path) -> None:
+    turns = 100_000_000 if device == "cuda" else 10
+    file = tmp_path / "program.py"
+    file.write_text(AT_EXIT.format(device=device, turns=turns))
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "called\n" and done.returncode == 0
+    assert "KeyError: 'a key that there is not'" in done.stderr
