@@ -11,7 +11,7 @@ from statistics import median
 from time import perf_counter
 
 from benchmarks.isolated import ROOT, installed_environment, last_line
-from benchmarks.report import Row
+from benchmarks.report import Row, print_rows
 
 REPETITIONS = 7
 # Few, because this is about the start: a million random numbers alone would take longer than the compilation.
@@ -73,3 +73,7 @@ def process_seconds(command: list[str], bytecode: str, kept: str | None) -> tupl
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
         elapsed = perf_counter() - start
     return elapsed, last_line(done.stdout) or last_line(done.stderr)
+
+
+if __name__ == "__main__":
+    print_rows("Interpreter start to a verified result", rows())

@@ -247,7 +247,9 @@ def _not_private(about: os.stat_result) -> str:
 
 def _write_whole(path: Path, data: bytes) -> None:
     # Why no fsync? After a power failure a file may be empty or hold garbage; its seal tells, and it is made again.
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+    # On Windows a file is text unless one says so.
+    flags = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | flags, 0o600)
     try:
         view = memoryview(data)
         while view:

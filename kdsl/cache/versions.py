@@ -17,8 +17,25 @@ from kdsl.version import __version__
 def compiler_version() -> list[Any]:
     """What differs between compilers that may make different PTX of the same kernel."""
     python = [sys.implementation.cache_tag, *sys.version_info[:2]]
-    own = digest_of(sorted(_sources(str(Path(__file__).parents[1]), "")))
-    return [__version__, own, python, np.__version__, _llvm(), package_files("ml_dtypes", "")]
+    return [
+        __version__,
+        own_files(Path(__file__).parents[1]),
+        python,
+        np.__version__,
+        _llvm(),
+        package_files("ml_dtypes", ""),
+    ]
+
+
+def own_files(folder: Path) -> Any:
+    """What tells the files of kdsl from those of another one of the same version."""
+    record = folder.parent / f"kdsl-{__version__}.dist-info" / "RECORD"
+    try:
+        about = record.stat()
+    except OSError:
+        return digest_of(sorted(_sources(str(folder), "")))
+    # Installed: pip writes it anew with each installation.
+    return [about.st_size, about.st_mtime_ns]
 
 
 def _sources(folder: str, name: str) -> Iterator[list[Any]]:

@@ -12,6 +12,7 @@ import pytest
 import kdsl
 from kdsl import Array, CompileError, LaunchConfigError, Ptr, cuda_module, f32, i32, kernel, thread_idx
 from kdsl.cache import CACHE
+from kdsl.cache.versions import own_files
 from kdsl.compiler import Kernel
 from tests.cache.programs import Sessions
 
@@ -268,3 +269,21 @@ def test_another_libdevice_is_another_entry(
     kdsl.compile(again(sines), target="sm_90")
     kdsl.compile(again(scaled), target="sm_90")
     assert (sessions.count("hits"), sessions.count("misses")) == (1, 3)
+
+
+def test_a_kdsl_that_is_worked_on_has_no_version(tmp_path: Path) -> None:
+    folder = tmp_path / "kdsl"
+    (folder / "lang").mkdir(parents=True)
+    (folder / "lang" / "types.py").write_text("a = 1")
+    first = own_files(folder)
+    assert own_files(folder) == first
+    (folder / "lang" / "types.py").write_text("a = 12")
+    second = own_files(folder)
+    (folder / "lang" / "more.py").write_text("")
+    third = own_files(folder)
+    record = tmp_path / f"kdsl-{kdsl.__version__}.dist-info" / "RECORD"
+    record.parent.mkdir()
+    record.write_text("an installed one has a list of its files")
+    installed = own_files(folder)
+    record.write_text("an installed one has a list of its files, and is installed again")
+    assert len({str(found) for found in (first, second, third, installed, own_files(folder))}) == 5
