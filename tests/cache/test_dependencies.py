@@ -13,7 +13,7 @@ from tests.cache.programs import Sessions
 HEAD = """
 import enum, functools, sys
 import numpy as np
-from typing import NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 import kdsl
 from kdsl import *
 from kdsl import kernel, shared, constant, device
@@ -40,6 +40,15 @@ def value_of(expression: str, before: str) -> str:
     return program(before + KERNEL.format(expression=expression))
 
 
+PARAMETER = """
+@struct
+class S:
+    x: f32
+    def f(self): return {}
+@kernel
+def k(out: Ptr[f32], s: S):
+    out[thread_idx.x] = s.f()
+"""
 # Name: the program, its result; the changed program, its result.
 FIRST, SECOND = [1.0] * 4, [2.0] * 4
 CHANGES = {
@@ -205,6 +214,78 @@ CHANGES = {
     "a constant array that the host writes": (
         value_of("D[i]", "D = constant.empty(4, f32)\nD.fill(1.0)\n"),
         value_of("D[i]", "D = constant.empty(4, f32)\nD.fill(2.0)\n"),
+    ),
+    "a module's attribute": (
+        value_of("config.N", "config = type(sys)('config')\nconfig.N = 1.0\n"),
+        value_of("config.N", "config = type(sys)('config')\nconfig.N = 2.0\n"),
+    ),
+    "an attribute of an attribute": (
+        value_of("a.b.x", "class C: pass\na, C.b = C(), C()\na.b.x = 1.0\n"),
+        value_of("a.b.x", "class C: pass\na, C.b = C(), C()\na.b.x = 2.0\n"),
+    ),
+    "an attribute that another one hides": (
+        value_of("c.x", "class C: x = 1.0\nc = C()\n"),
+        value_of("c.x", "class C: x = 1.0\nc = C()\nc.x = 2.0\n"),
+    ),
+    "an inherited attribute": (
+        value_of("D.X", "class C:\n    X = 1.0\nclass D(C): pass\n"),
+        value_of("D.X", "class C:\n    X = 2.0\nclass D(C): pass\n"),
+    ),
+    "the text of a function in a tuple": (
+        value_of("F[1](1.0)", "def f(x): return x\nF = (3, f)\n"),
+        value_of("F[1](1.0)", "def f(x): return x * 2.0\nF = (3, f)\n"),
+    ),
+    "a partial's keyword": (
+        value_of("f(1.0)", "def g(x, *, y):\n    return x * y\nf = functools.partial(g, y=1.0)\n"),
+        value_of("f(1.0)", "def g(x, *, y):\n    return x * y\nf = functools.partial(g, y=2.0)\n"),
+    ),
+    "what a bound method's object holds": (
+        value_of("f(1.0)", "class C:\n    def g(self, x): return x * self.y\nc = C()\nc.y = 1.0\nf = c.g\n"),
+        value_of("f(1.0)", "class C:\n    def g(self, x): return x * self.y\nc = C()\nc.y = 2.0\nf = c.g\n"),
+    ),
+    "a bound method's text": (
+        value_of("c.g(1.0)", "class C:\n    def g(self, x): return x\nc = C()\n"),
+        value_of("c.g(1.0)", "class C:\n    def g(self, x): return x + 1.0\nc = C()\n"),
+    ),
+    "a method of a parameter's struct": (
+        program(PARAMETER.format("self.x"), ", S(1.0)"),
+        program(PARAMETER.format("self.x * 2.0"), ", S(1.0)"),
+    ),
+    "a class constant of a parameter's struct": (
+        program(PARAMETER.replace("x: f32", "x: f32\n    Y: ClassVar[float] = 1.0").format("self.x * self.Y"), ", S(1.0)"),
+        program(PARAMETER.replace("x: f32", "x: f32\n    Y: ClassVar[float] = 2.0").format("self.x * self.Y"), ", S(1.0)"),
+    ),
+    "a method of a struct in a struct": (
+        program(PARAMETER.replace("@struct", "@struct\nclass I:\n    z: f32\n    def g(self): return self.z\n@struct", 1).replace("x: f32", "x: I").format("self.x.g()"), ", S(I(1.0))"),
+        program(PARAMETER.replace("@struct", "@struct\nclass I:\n    z: f32\n    def g(self): return self.z * 2.0\n@struct", 1).replace("x: f32", "x: I").format("self.x.g()"), ", S(I(1.0))"),
+    ),
+    "what a TypeVar may be": (
+        program("T = TypeVar('T', f32, f64)\n@kernel\ndef k(out: Ptr[f32], x: T):\n    out[thread_idx.x] = float(size_of(T) // 4)\n", ", np.float32(1)"),
+        program("T = TypeVar('T', f64, i32)\n@kernel\ndef k(out: Ptr[f32], x: T):\n    out[thread_idx.x] = float(size_of(T) // 4)\n", ", np.float64(1)"),
+    ),
+    "a constant enum": (
+        program("class E(enum.Enum):\n    A = 1\n    B = 2\n@kernel\ndef k(out: Ptr[f32], e: Constexpr[E]):\n    out[thread_idx.x] = float(e.value)\n", ", E.A"),
+        program("class E(enum.Enum):\n    A = 1\n    B = 2\n@kernel\ndef k(out: Ptr[f32], e: Constexpr[E]):\n    out[thread_idx.x] = float(e.value)\n", ", E.B"),
+    ),
+    "which objects are one": (
+        value_of("1.0 if M is A else 2.0", "def A(): pass\nB = A\nM = B\n"),
+        value_of("1.0 if M is A else 2.0", "def A(): pass\nB = A\nM = (lambda: (lambda: 0))()\n"),
+    ),
+    "a helper of the language's mathematics": (
+        value_of("f(1.0)", "import math\ndef f(x): return math.sqrt(x)\n"),
+        value_of("f(4.0)", "import math\ndef f(x): return math.sqrt(x)\n"),
+    ),
+    "a vector constant": (
+        value_of("f32x2(V).y", "V = f32x2(3, 1)\n"),
+        value_of("f32x2(V).y", "V = f32x2(3, 2)\n"),
+    ),
+    "a complex number": (
+        value_of("abs(complex64(Z))", "Z = 1j\n"),
+        value_of("abs(complex64(Z))", "Z = 2j\n"),
+    ),
+    "a recursive function": (
+        value_of("f(2.0)", "def f(x: f32) -> f32:\n    return 1.0 if x < 1.0 else f(x - 1.0)\n"),
+        value_of("f(2.0)", "def f(x: f32) -> f32:\n    return 2.0 if x < 1.0 else f(x - 1.0)\n"),
     ),
     "two names for one array": (
         value_of("D[i]", "D = device.array(4, f32, init=1.0)\nE = D\n").replace("    out[i] = D[i]", "    E[i] = 1.0\n    out[i] = D[i]"),
