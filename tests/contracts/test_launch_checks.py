@@ -291,3 +291,17 @@ def test_a_fixed_block_and_shared_memory(device: str) -> None:
     assert refused(fixed[1, (16, 2)], x, 10) == (
         "fixed requires shared >= 4 * n: shared = 0, n = 10, 4 * n = 40; launch with shared >= 40"
     )
+
+
+def test_copies_of_overlapping_host_arrays_are_as_aligned_as_these(device: str) -> None:
+    @kernel(requires="a.ptr % 64 == 0")
+    def overlapping(a: Ptr[f32], before: Ptr[f32], same: Ptr[f32], out: Ptr[i32]) -> None:
+        # `same` is not in the contract, so that this is a question.
+        out[0] = i32(kdsl.is_aligned(same, 64))
+        before[0] = a[0]
+
+    whole = np.zeros(1024, np.float32)
+    start = -whole.__array_interface__["data"][0] % 64 // 4 + 16
+    a, out = whole[start:], np.zeros(1, np.int32)
+    overlapping[1, 1](a, whole[start - 4 :], a, out)
+    assert out[0] == 1
