@@ -7,25 +7,46 @@ of the files that it and its device functions are written in, since a kernel is 
 from __future__ import annotations
 
 import ast
+import io
 import linecache
 import pickle
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from kdsl.locks import Lock
 from kdsl.source import CompileError, find_function
 
 MAIN = ("__main__", "__mp_main__")
+THERE = (str(Path(ast.__file__).parent), str(Path(__file__).parent))
 Reduced = str | tuple[Any, ...]
 Files = tuple[tuple[str, str], ...]
 """Names and texts of source files."""
 
 
 def is_importable(thing: Any, module: str | None, name: str) -> bool:
-    """Whether another process finds ``thing`` by its name; it does not import the program that runs as ``__main__``."""
-    return module not in MAIN and has_name(thing, module, name)
+    """Whether another process finds ``thing`` by its name: not in the program that runs as ``__main__``, in a module
+    that this one made in another way than by importing it, or where cloudpickle was told to go by value.
+    """
+    return bool(module) and module not in MAIN and has_name(thing, module, name) and _is_found(str(module))
+
+
+def _is_found(module: str) -> bool:
+    """Whether Python's import finds the module anew."""
+    parent, _, _ = module.rpartition(".")
+    if parent and not _is_found(parent):
+        return False
+    cloudpickle = sys.modules.get("cloudpickle")
+    if cloudpickle is not None and module in cloudpickle.list_registry_pickle_by_value():
+        return False
+    path = getattr(sys.modules.get(parent), "__path__", None) if parent else None
+    # Not importlib.util.find_spec, which takes what is in sys.modules for found.
+    return any(finder.find_spec(module, path) is not None for finder in sys.meta_path)
 
 
 def has_name(thing: Any, module: str | None, name: str) -> bool:
@@ -52,7 +73,52 @@ def reduced(kernel: Any, function: FunctionType, options: Any) -> Reduced:
         ) from None
     functions = list(_sent_along(function))
     sent = [(f, f.__code__.co_filename, _annotation_names(f)) for f in functions]
-    return restored, (type(kernel), cloudpickle.dumps(sent), options, _files(functions))
+    with _by_value(cloudpickle, {f.__module__ for f in functions}):
+        data = _dumped(cloudpickle, sent)
+    return restored, (type(kernel), data, options, _files(functions))
+
+
+def _dumped(cloudpickle: Any, sent: Any) -> bytes:
+    """The objects as cloudpickle has them, but for the language's own, which go by name: there is one of each."""
+    names = {
+        id(value): (module.__name__, name)
+        for module in list(sys.modules.values())
+        if getattr(module, "__name__", "").startswith("kdsl.")
+        for name, value in list(vars(module).items())
+        if type(value).__module__.startswith("kdsl.")
+    }
+
+    class Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]
+        def persistent_id(self, thing: Any) -> tuple[str, str] | None:
+            return names.get(id(thing))
+
+    file = io.BytesIO()
+    Pickler(file).dump(sent)
+    return file.getvalue()
+
+
+class _Unpickler(pickle.Unpickler):
+    def persistent_load(self, place: tuple[str, str]) -> Any:
+        module, name = place
+        return getattr(import_module(module), name)
+
+
+@contextmanager
+def _by_value(cloudpickle: Any, modules: Iterable[str | None]) -> Iterator[None]:
+    """Let cloudpickle take along what these modules define, though they can be imported here."""
+    with _REGISTERING:
+        known = cloudpickle.list_registry_pickle_by_value()
+        mine = [sys.modules[m] for m in modules if m in sys.modules and m not in MAIN and m not in known]
+        for module in mine:
+            cloudpickle.register_pickle_by_value(module)
+        try:
+            yield
+        finally:
+            for module in mine:
+                cloudpickle.unregister_pickle_by_value(module)
+
+
+_REGISTERING = Lock()
 
 
 # Why remembered? A task that is sent a hundred times is compiled once, and the pickled bytes tell its captures too.
@@ -60,10 +126,10 @@ def reduced(kernel: Any, function: FunctionType, options: Any) -> Reduced:
 def restored(kind: type, data: bytes, options: Any, files: Files) -> Any:
     """The kernel that was pickled by value."""
     places = {name: _placed(name, text) for name, text in files}
-    sent = pickle.loads(data)
+    sent = _Unpickler(io.BytesIO(data)).load()
     for function, file, names in sent:
         # cloudpickle forgets where a function stood.
-        function.__code__ = _in_file(function.__code__, places[file])
+        function.__code__ = _in_file(function.__code__, places.get(file, file))
         for name, value in names.items():
             function.__globals__.setdefault(name, value)
     return kind(sent[0][0], options)
@@ -155,6 +221,7 @@ def _parsed(text: str) -> list[ast.expr]:
 
 
 def _files(functions: Sequence[FunctionType]) -> Files:
-    """The texts that the functions are compiled from."""
-    found = {f.__code__.co_filename: linecache.getlines(f.__code__.co_filename, f.__globals__) for f in functions}
-    return tuple((name, "".join(lines)) for name, lines in found.items())
+    """The texts that the functions are compiled from; Python's own and ours are there, too."""
+    found = {f.__code__.co_filename: f.__globals__ for f in functions}
+    texts = ((name, "".join(linecache.getlines(name, names))) for name, names in found.items())
+    return tuple((name, text) for name, text in texts if text and not name.startswith(THERE))

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from kdsl.lang.named_objects import named
+
 C = TypeVar("C", bound=Callable[..., Any])
 
 
@@ -24,6 +26,9 @@ class Construct:
         module = self.stub.__module__.rpartition(".")[2]
         qualified = self.stub.__qualname__
         return f"{module}.{qualified}" if module in ("atomic", "groups") else qualified
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return named, (self.stub.__module__, self.stub.__qualname__)
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(f"{self.name}() is a function of the kernel language: call it inside a @kernel function")

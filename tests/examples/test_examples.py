@@ -64,7 +64,9 @@ def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_example_is_tested() -> None:
-    assert sorted(SMALL) == sorted(path.stem for path in FOLDER.glob("[0-9]*.py"))
+    files = {path.stem for path in FOLDER.glob("[0-9]*.py")}
+    # Those that start processes are run as programs: see test_scaling_out.
+    assert set(SMALL) == files - {"29_dask", "30_torch_distributed"}
 
 
 @pytest.mark.parametrize("name", SMALL)
