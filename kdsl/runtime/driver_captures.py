@@ -1,0 +1,263 @@
+"""Capturing streams of the CUDA driver, and what is not possible meanwhile: as a part of the driver."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from kdsl.backend import Launch
+from kdsl.captures import (
+    ALLOCATING,
+    CAPTURED_EVENT,
+    COPYING,
+    DEFAULT_STREAM,
+    NOT_JOINED,
+    NOT_OUTSIDE,
+    WAITING,
+    Capture,
+    Pinned,
+    Pins,
+    StreamCaptureError,
+    words,
+)
+from kdsl.runtime.driver_calls import Calls, error_text
+from kdsl.runtime.driver_memory import FILLS, DriverMemory
+from kdsl.runtime.driver_streams import LEGACY
+from kdsl.runtime.strided import strided_copies
+from kdsl.runtime.watched_launches import Describe
+
+THREAD_LOCAL = "CU_STREAM_CAPTURE_MODE_THREAD_LOCAL"
+RELAXED = "CU_STREAM_CAPTURE_MODE_RELAXED"
+ACTIVE = 1
+"""CU_STREAM_CAPTURE_STATUS_ACTIVE."""
+UNJOINED = 904
+"""CUDA_ERROR_STREAM_CAPTURE_UNJOINED."""
+
+Noted = tuple[Any, Launch, bytes]
+"""What a node launches: the kernel, the configuration, the packed parameters."""
+
+
+class DriverCaptures(DriverMemory):
+    """Captures, whose graphs are plain integers, and the memory that graphs use."""
+
+    def __init__(self, calls: Calls) -> None:
+        super().__init__(calls)
+        self._capture_ids: dict[int, Capture] = {}
+        # By graph, and then by node: what kdsl launched.
+        self._noted: dict[int, dict[int, Noted]] = {}
+        self._captured_events: set[int] = set()
+        self._pins = Pins()
+
+    # What a capture forbids. The driver would end the capture at such a call, and say little.
+
+    def alloc(self, size: int) -> int:
+        self.captures.check("allocating memory", ALLOCATING)
+        return super().alloc(size)
+
+    def free(self, address: int) -> None:
+        free = super().free
+        if not self._pins.hold(address, lambda: free(address)):
+            free(address)
+
+    def write(self, address: int, source: memoryview) -> None:
+        self.captures.check("a copy to the device", COPYING)
+        super().write(address, source)
+
+    def read(self, address: int, destination: memoryview) -> None:
+        self.captures.check("a copy to the host", WAITING)
+        super().read(address, destination)
+
+    def copy(self, destination: int, source: int, size: int) -> None:
+        if not self._in_current("copy", "cuMemcpyDtoDAsync", (destination, source), size):
+            super().copy(destination, source, size)
+
+    def copy_strided(
+        self,
+        destination: int,
+        destination_strides: tuple[int, ...],
+        source: int,
+        source_strides: tuple[int, ...],
+        shape: tuple[int, ...],
+        itemsize: int,
+    ) -> None:
+        if self.capture_of(0) is None:
+            self.captures.check("a copy in the default stream", COPYING)
+            super().copy_strided(destination, destination_strides, source, source_strides, shape, itemsize)
+        else:
+            parts = strided_copies(shape, destination_strides, source_strides, itemsize, destination, source)
+            with self.loading():
+                self._copy_parts(parts)
+
+    def fill(self, address: int, value: int, size: int, width: int = 1) -> None:
+        if not self._in_current("fill", FILLS[width], (address,), value, size // width):
+            super().fill(address, value, size, width)
+
+    def _in_current(self, kind: str, name: str, addresses: tuple[int, ...], *more: int) -> bool:
+        """Copy or fill in the current stream, if there is one."""
+        stream = self._current_stream()
+        if stream in LEGACY:
+            self.captures.check(f"a {kind} in the default stream", COPYING)
+            return False
+        if not more[-1]:
+            return True
+        capture = self.capture_of(stream)
+        if capture is not None:
+            capture.kept.append(Pinned(self, addresses))
+        with self.unordered(stream):
+            self._calls.call(name, *addresses, *more, self._stream(stream))
+        return True
+
+    def synchronize(self) -> None:
+        self.captures.check("waiting for the device", WAITING)
+        if not self.captures:
+            super().synchronize()
+            return
+        # Waiting for the context would end the capture of another thread: for what kdsl has put into streams, then.
+        self.foreign.join()
+        event = self.create_event(timing=False)
+        try:
+            # The default stream comes after all streams that are ordered with it.
+            self.record_event(event, 1)
+            self.synchronize_event(event)
+        finally:
+            self.destroy_event(event)
+        self.stream_state.raise_failures()
+
+    def synchronize_stream(self, stream: int) -> None:
+        self._check_not_captured(stream)
+        super().synchronize_stream(stream)
+
+    def stream_done(self, stream: int) -> bool:
+        self._check_not_captured(stream)
+        return super().stream_done(stream)
+
+    def _check_not_captured(self, stream: int) -> None:
+        if self.captures and (stream in LEGACY or self.capture_of(stream) is not None):
+            self.captures.check("waiting for a stream", WAITING)
+
+    # Events in captures. The driver would end the capture at some of these calls.
+
+    def record_event(self, event: int, stream: int) -> None:
+        super().record_event(event, stream)
+        if self.captures and self.capture_of(stream) is not None:
+            self._captured_events.add(event)
+        else:
+            self._captured_events.discard(event)
+
+    def wait_event(self, event: int, stream: int) -> None:
+        if self.captures:
+            if event not in self._captured_events:
+                if self.capture_of(stream) is not None:
+                    raise StreamCaptureError(f"a captured stream waits for work outside of the capture: {NOT_OUTSIDE}")
+            elif stream in LEGACY:
+                self.captures.check("a wait in the default stream", DEFAULT_STREAM)
+        super().wait_event(event, stream)
+
+    def destroy_event(self, event: int) -> None:
+        self._captured_events.discard(event)
+        super().destroy_event(event)
+
+    def synchronize_event(self, event: int) -> None:
+        self._check_event(event)
+        super().synchronize_event(event)
+
+    def event_done(self, event: int) -> bool:
+        self._check_event(event)
+        return super().event_done(event)
+
+    def elapsed_ms(self, start: int, end: int) -> float:
+        self._check_event(start)
+        self._check_event(end)
+        return super().elapsed_ms(start, end)
+
+    def _check_event(self, event: int) -> None:
+        if event in self._captured_events:
+            raise StreamCaptureError(CAPTURED_EVENT)
+
+    @contextlib.contextmanager
+    def loading(self) -> Iterator[None]:
+        """Around what loads a module: the driver counts it among what might disturb a capture, which it does not."""
+        if not self.captures:
+            yield
+            return
+        modes = self._calls.api.CUstreamCaptureMode
+        before = self._calls.call("cuThreadExchangeStreamCaptureMode", getattr(modes, RELAXED))
+        try:
+            yield
+        finally:
+            self._calls.bare("cuThreadExchangeStreamCaptureMode", before)
+
+    # Captures.
+
+    def begin_capture(self, stream: int, blocking: bool) -> Capture:
+        mode = getattr(self._calls.api.CUstreamCaptureMode, THREAD_LOCAL)
+        self._calls.call("cuStreamBeginCapture", self._stream(stream), mode)
+        capture = self.captures.begin(stream, blocking)
+        found = self._capture_info(stream)
+        if found is not None:
+            self._capture_ids[found[0]] = capture
+            self._noted[found[0]] = {}
+        return capture
+
+    def _capture_info(self, stream: int) -> tuple[int, Any] | None:
+        """The capture's id, and the nodes that the next one will depend on; None if the stream is not captured."""
+        api = self._calls.api
+        # Its first form fails where there are edges of programmatic launches; from CUDA 13 on there is one form.
+        name = "cuStreamGetCaptureInfo_v3" if hasattr(api, "cuStreamGetCaptureInfo_v3") else "cuStreamGetCaptureInfo"
+        code, values = self._calls.attempt(name, self._stream(stream))
+        if code or int(values[0]) != ACTIVE:
+            return None
+        return int(values[1]), values[3]
+
+    def capture_of(self, stream: int) -> Capture | None:
+        if not self.captures:
+            return None
+        stream = stream or self._current_stream()
+        if stream in LEGACY:
+            return None
+        self._calls.enter()
+        found = self._capture_info(stream)
+        return None if found is None else self._capture_ids.get(found[0])
+
+    def _note_captured(self, stream: int, describe: Describe) -> None:
+        found = self._capture_info(stream)
+        if found is None or found[0] not in self._noted:
+            return
+        function, launch, parameters = describe()
+        self._noted[found[0]][int(found[1][-1])] = (function, launch, parameters)
+        self._capture_ids[found[0]].kept.append(Pinned(self, words(parameters)))
+
+    def end_capture(self, capture: Capture) -> Any:
+        self._calls.enter()
+        found = self._capture_info(capture.stream)
+        code, graph = self._calls.attempt("cuStreamEndCapture", self._stream(capture.stream))
+        self.captures.end(capture)
+        number = next(key for key, known in self._capture_ids.items() if known is capture)
+        del self._capture_ids[number]
+        noted = self._noted.pop(number)
+        self._calls.enter()  # what was freed meanwhile is given back
+        if code or found is None or not int(graph):
+            raise StreamCaptureError(_why_not(code, error_text(self._calls.api, code)))
+        self._noted[int(graph)] = noted
+        return int(graph)
+
+    # Memory that graphs use.
+
+    def pin(self, address: int) -> int | None:
+        self._calls.enter()
+        code, found = self._calls.attempt("cuMemGetAddressRange", address)
+        if code:
+            return None  # no memory of the device's: whoever owns it keeps it
+        base = int(found[0])
+        self._pins.add(base)
+        return base
+
+    def unpin(self, allocation: int) -> None:
+        self._pins.remove(allocation)
+
+
+def _why_not(code: int, text: str) -> str:
+    if code == UNJOINED:
+        return NOT_JOINED
+    return f"the capture was ended by a call that cannot be recorded, and nothing was captured ({text})"
