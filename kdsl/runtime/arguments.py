@@ -251,6 +251,10 @@ def _host_problem(parameter: Parameter, array: np.ndarray[Any, Any]) -> Argument
 def _conversion(parameter: Parameter, dtype: np.dtype[Any]) -> str:
     """The advice for an array of another dtype."""
     element, name = parameter.element, parameter.name
+    if dtype.kind in "OSUT":
+        return f"kernels have no {'objects' if dtype.kind == 'O' else 'text'}: pass an array of numbers"
+    if dtype.kind in "mM":
+        return f"kernels have no dates: pass {name}.view(np.int64), its ticks, for a parameter of i64"
     if _same_bytes(element, dtype):
         return f"pass {_converted(element, dtype, name)}, which has the same bytes"
     made = _converted(element, dtype, name)

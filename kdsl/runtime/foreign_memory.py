@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from kdsl.backend import Backend
-from kdsl.runtime.driver_calls import Calls
 from kdsl.runtime.foreign_array import ForeignArray, NotOnDeviceError
 from kdsl.runtime.torch_tensors import note_used, note_written
+
+if TYPE_CHECKING:
+    from kdsl.runtime.driver_calls import Calls
 
 
 @runtime_checkable

@@ -65,6 +65,17 @@ def gpu_of(value: Any, gpu: SharingBackend) -> int | None:
         return None
 
 
+def is_on_gpu(value: Any) -> bool:
+    """Whether it is an array of another library in a GPU's memory."""
+    if not is_foreign(value):
+        return False
+    if loaded_torch(value) is not None:
+        return bool(value.is_cuda)
+    if has_dlpack(value):
+        return dlpack_gpu(value) is not None
+    return hasattr(value, "__cuda_array_interface__")
+
+
 def is_foreign(value: Any) -> bool:
     """Whether `foreign_array` would find an array, or say why it cannot be used. Nothing is asked of the library."""
     if isinstance(value, (np.generic, type)):

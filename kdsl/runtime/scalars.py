@@ -17,6 +17,7 @@ from kdsl.lang.types import F64, I32, I64, U64, Kind, ScalarType
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 from kdsl.runtime.formats import FORMATS
 from kdsl.runtime.host_values import is_masked
+from kdsl.runtime.interface import is_on_gpu
 
 # Exact classes that any float parameter packs directly. Others (Fraction, Decimal, 0-d arrays) take the checked way.
 REAL_CLASSES: frozenset[type] = frozenset(
@@ -58,6 +59,12 @@ def packable(where: str, type_: ScalarType, value: Any) -> Any:
         if is_masked(value):
             raise ArgumentTypeError(f"{where} takes a number ({type_}), got a masked array; pass its data: x.data[()]")
         value = value[()]
+    if type(value) not in REAL_CLASSES and is_on_gpu(value):
+        # Its __float__ and __index__ would wait for the GPU unasked.
+        raise ArgumentTypeError(
+            f"{where} takes a number ({type_}), got {shown(value)} in a GPU's memory; pass value.item(), which waits "
+            f"for it, or declare the parameter as Ptr[{type_}]"
+        )
     if type_.kind is Kind.BOOL:
         return _boolean(where, value)
     return _floating(where, type_, value) if type_.is_float else _integer(where, type_, value)

@@ -343,6 +343,15 @@ def test_memory_of_others_is_given_back_behind_our_work(gpu: CudaDriver, fake_dr
         from_dlpack(np.zeros(4), gpu)
 
 
+def test_arrays_on_a_gpu_are_no_numbers(gpu: CudaDriver, fake_driver: Any) -> None:
+    run = launcher(gpu, ("n", I32), ("x", F32))
+    fake_driver.called()
+    for given in ((Lent(shape=()), 1.0), (1, Dlpack(4096, shape=()))):
+        with pytest.raises(ArgumentTypeError, match=r"in a GPU's memory; pass value\.item\(\), which waits for it, or"):
+            run(*given)
+    assert fake_driver.called() == []
+
+
 def test_an_unannotated_parameter_asks_for_no_order(gpu: CudaDriver) -> None:
     from kdsl.runtime.inference import infer_type
 
