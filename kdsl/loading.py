@@ -6,7 +6,7 @@ import contextlib
 import re
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import FunctionType
 from typing import Any, NoReturn
@@ -23,7 +23,7 @@ from kdsl.linking import linked_for
 from kdsl.occupancy import KernelAttributes, Occupancy, SuggestedBlock
 from kdsl.parameters import by_name
 from kdsl.records import dataclass
-from kdsl.resources import SharedBytes, attributes_of, occupancy_of, suggested_block
+from kdsl.resources import SharedBytes, attributes_of, occupancy_of, report_on, suggested_block
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.cpp_names import find
 from kdsl.runtime.cuda_errors import InvalidHandleError
@@ -65,6 +65,7 @@ class LoadedModule:
         self.cooperative = _cooperative(image)
         """The kernels that are known to wait for the whole grid, so that all their blocks must run together."""
         self._entries = entries(image)
+        self._image = image
         self._loaded = {"handle": handle}
         self._in_use: weakref.WeakSet[Lease | Launcher] = weakref.WeakSet()
         """Of arrays of its variables, and of prepared launches, what keeps it from being unloaded."""
@@ -122,6 +123,9 @@ class LoadedModule:
             most_threads=said.most_threads,
             cluster=said.cluster,
             cooperative=entry in self.cooperative,
+            report=partial(report_on, self._image, self.backend.target, entry)
+            if kind_of(self._image) is Kind.PTX
+            else None,
             contract=contract,
         )
 

@@ -128,6 +128,14 @@ def _blocks(launcher: Launcher, threads: int, shared: SharedBytes) -> int:
     return min(_limits(launcher, _reported(launcher), threads, launch.shared_bytes).values())
 
 
+def report_on(ptx: bytes, target: str, entry: str) -> Resources:
+    """ptxas's report on an entry of PTX that any compiler made."""
+    from kdsl.codegen.sass import assemble  # start-up cost, as below
+
+    text = ptx.rstrip(b"\0").decode("ascii", errors="replace")
+    return next(r for r in assemble(text, Target.parse(target)).resources if r.kernel == entry)
+
+
 # Without a device that says it.
 
 

@@ -269,6 +269,15 @@ def test_loaded_kernels_say_the_same() -> None:
     assert loaded.suggest_block().block == 1024
 
 
+@needs_ptxas
+def test_kernels_of_ptx_that_is_loaded_say_the_same() -> None:
+    module = kdsl.load_module(kdsl.compile(bounded, target="sm_80").ptx.encode())
+    loaded = module.kernel("bounded", {"x": Ptr[f32]})
+    assert (loaded.attributes.shared, loaded.attributes.max_threads) == (4096, 128)
+    assert loaded.occupancy(128).limits["shared memory"] == 228 * 1024 // 5120
+    assert loaded.suggest_block().block == 128
+
+
 # On a GPU.
 
 
