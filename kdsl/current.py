@@ -53,7 +53,7 @@ def home(arguments: Collection[Any]) -> Backend:
         return found
     current = current_backend()
     sharing = sharing_of(current)
-    if sharing is not None:
+    if sharing is not None and DEVICES.has_several_gpus:
         ordinal = foreign_home_of(arguments, sharing)
         if ordinal is not None and ordinal != sharing.ordinal:
             return DEVICES.named(f"cuda:{ordinal}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cached_property
 
 from kdsl.backend import Backend
 from kdsl.locks import Lock
@@ -39,6 +40,13 @@ class Devices:
         self.timeline = self.timeline or Timeline()
         self.trace_calls = calls
         return self.timeline
+
+    @cached_property
+    def has_several_gpus(self) -> bool:
+        """Whether an array of another library may live on another GPU than the current one."""
+        from kdsl.runtime.driver import CudaDriver  # start-up cost
+
+        return CudaDriver.count() > 1
 
     @property
     def selected(self) -> Backend | None:
