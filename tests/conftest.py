@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +13,7 @@ from kdsl.compilation import Compilation
 from kdsl.frontend import Checked, KernelRequest
 from kdsl.runtime.driver import CudaDriver
 from kdsl.target import Target
+from tests.cache.checking import check_what_is_found
 
 ASSEMBLED_FOR = ("sm_75", "sm_90", "sm_120")
 
@@ -23,6 +23,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--assemble",
         action="store_true",
         help=f"have ptxas take every kernel that a test compiles, for {', '.join(ASSEMBLED_FOR)}; slow",
+    )
+    parser.addoption(
+        "--cache",
+        metavar="FOLDER",
+        help="keep what is compiled in FOLDER, and compile what is found there again, to compare; run it twice",
     )
 
 
@@ -55,11 +60,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+def own_cache(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The tests, and the processes that they start, have a cache of their own: not the user's."""
-    os.environ["KDSL_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
-    for name in ("KDSL_CACHE", "KDSL_CACHE_SIZE"):
-        os.environ.pop(name, None)
+    folder = request.config.getoption("--cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KDSL_CACHE_DIR", folder or str(tmp_path_factory.mktemp("cache")))
+        for name in ("KDSL_CACHE", "KDSL_CACHE_SIZE"):
+            patch.delenv(name, raising=False)
+        if folder:
+            check_what_is_found(patch)
+        yield
 
 
 @pytest.fixture(autouse=True)

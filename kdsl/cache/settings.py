@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,15 +27,22 @@ class Settings:
 
 
 def settings(environment: Mapping[str, str]) -> Settings:
-    """What KDSL_CACHE, KDSL_CACHE_DIR and KDSL_CACHE_SIZE say; SettingError for a size that is none."""
+    """What KDSL_CACHE, KDSL_CACHE_DIR and KDSL_CACHE_SIZE say; SettingError for a size that is none.
+
+    There is no cache where there is no home to have one in.
+    """
     said = environment.get("KDSL_CACHE_DIR")
-    folder = Path(said).expanduser() if said else default_folder(environment)
     enabled = environment.get("KDSL_CACHE", "") != "0"
-    return Settings(folder, _size(environment.get("KDSL_CACHE_SIZE")), enabled)
+    size = _size(environment.get("KDSL_CACHE_SIZE"))
+    try:
+        folder = Path(said).expanduser() if said else default_folder(environment)
+    except RuntimeError:  # a user without a home
+        return Settings(Path(os.devnull), size, False)
+    return Settings(folder, size, enabled)
 
 
 def default_folder(environment: Mapping[str, str]) -> Path:
-    """The platform's folder for caches of kdsl."""
+    """The platform's folder for caches of kdsl. RuntimeError for a user without a home."""
     if sys.platform.startswith("linux"):
         # What platformdirs says there; its import alone would take half as long as a warm start's share of kdsl.
         caches = environment.get("XDG_CACHE_HOME", "").strip()

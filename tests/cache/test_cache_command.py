@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -131,3 +132,19 @@ def test_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert default_folder(os.environ) == platformdirs.user_cache_path("kdsl", appauthor=False)
     assert settings({"KDSL_CACHE_DIR": str(tmp_path)}).folder == tmp_path
     assert not settings({"KDSL_CACHE": "0"}).enabled
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX's users")
+def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pwd
+
+    def nobody(_: int) -> None:
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    for name in ("HOME", "XDG_CACHE_HOME", "KDSL_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    assert CACHE.current() is None
+    assert kdsl.compile(Kernel(halved.function, halved.options), target="sm_90").kernels == ("halved",)
+    monkeypatch.setenv("KDSL_CACHE_DIR", "~/cache")
+    assert CACHE.current() is None
