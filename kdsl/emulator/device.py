@@ -22,6 +22,8 @@ from kdsl.emulator.program import Program, load
 from kdsl.locks import Lock
 from kdsl.records import dataclass
 
+UNWRITTEN = 0xFF
+"""Every byte of fresh memory."""
 STEP_LIMIT = 1 << 24
 """Instructions that one batch of blocks may run, each counted once for each 16384 lanes (or fewer) that run it
 together: 10 to 20 seconds of a small kernel."""
@@ -96,7 +98,10 @@ class Emulator(EmulatedHostMemory):
 
     def alloc(self, size: int) -> int:
         self.check("allocating memory", ALLOCATING)
-        return self.memory.allocate(size, "the allocation").address
+        made = self.memory.allocate(size, "the allocation")
+        # A GPU's fresh memory holds anything; NaNs and -1 show a kernel that reads what nobody has written.
+        made.buffer.fill(UNWRITTEN)
+        return made.address
 
     def free(self, address: int) -> None:
         if not self.pins.hold(address, lambda: self._give_back(address)):

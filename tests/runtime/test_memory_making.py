@@ -130,3 +130,15 @@ def test_many_views_of_one_array_cost_no_memory(make_backend: Any) -> None:
     del array, views
     gc.collect()
     assert backend.calls.count("free") == 1
+
+
+def test_the_emulators_fresh_memory_shows_who_reads_it() -> None:
+    assert np.isnan(kdsl.empty(3).to_host()).all() and kdsl.empty(3, i32).to_host().tolist() == [-1] * 3
+    out = np.zeros(2, np.float32)
+
+    @kernel
+    def accumulates(x: Ptr[f32]) -> None:
+        x[0] = x[0] + 1.0
+
+    accumulates[1, 1](kdsl.Out(out))
+    assert np.isnan(out).all()
