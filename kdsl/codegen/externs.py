@@ -40,6 +40,8 @@ def emit_extern_call(context: Context, node: ir.ExternCall, arguments: Sequence[
     passed = [_passed(context, value, argument.type, t) for value, argument, t in given]
     attributes = {index: (extension,) for index, extension in enumerate(extensions) if extension}
     value = context.builder.call(function, passed, attrs=("convergent",), arg_attrs=attributes)
+    # Whatever its name is: it is not the function of C's library that LLVM knows.
+    set.add(value.attributes, "nobuiltin")
     return value if is_void else _received(context, value, extern.result)
 
 

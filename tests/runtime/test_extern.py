@@ -183,6 +183,31 @@ def test_what_the_kernel_links(device: str) -> None:
     assert x[0] == 7
 
 
+SQUARE_ROOT = """
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .func (.param .b32 r) sqrtf(.param .b32 a)
+{ .reg .f32 %f; ld.param.f32 %f, [a]; add.rn.f32 %f, %f, %f; st.param.f32 [r], %f; ret; }
+"""
+
+
+@extern(link=SQUARE_ROOT)
+def sqrtf(a: f32) -> f32: ...
+
+
+@kernel(debug=True)
+def of_a_known_name(x: Array[f32, 1]) -> None:
+    x[0] = sqrtf(9.0)
+
+
+def test_a_name_of_the_c_library(device: str) -> None:
+    """It is another function than LLVM may know, whose results are not worked out when compiling."""
+    x = np.zeros(1, np.float32)
+    of_a_known_name[1, 1](x)
+    assert x[0] == 18
+
+
 @kernel
 def undefined(x: Ptr[f32]) -> None:
     x[0] = nowhere(x[0])
