@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 import multiprocessing
 import pickle
 import re
@@ -91,6 +92,17 @@ def test_exceptions_are_documented_and_pickle(kind: type[Exception]) -> None:
         error.kernel, error.code, error.launches = "vadd", 700, (("vadd", LAUNCH),)
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is kind and str(again) == str(error) and vars(again) == vars(error)
+
+
+def test_a_compile_error_keeps_its_text(tmp_path: Path) -> None:
+    """The process that reads it need not have the file."""
+    (tmp_path / "k.py").write_text("x = nonsense\n")
+    error = CompileError.at(Span(str(tmp_path / "k.py"), 1, 5, 1, 13), "no such name")
+    sent = pickle.dumps(error)
+    assert "x = nonsense" in str(error)
+    (tmp_path / "k.py").unlink()
+    linecache.clearcache()
+    assert str(pickle.loads(sent)) == str(error)
 
 
 def test_every_exception_that_a_user_meets_has_its_name_there() -> None:

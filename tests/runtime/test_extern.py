@@ -183,6 +183,31 @@ def test_what_the_kernel_links(device: str) -> None:
     assert x[0] == 7
 
 
+WHOLE = """
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .func (.param .b32 r) whole(.param .b32 a, .param .b32 b)
+{ .reg .b32 %r<3>; ld.param.b32 %r1, [a]; ld.param.b32 %r2, [b]; add.s32 %r1, %r1, %r2; st.param.b32 [r], %r1; ret; }
+"""
+
+
+@extern(link=WHOLE)
+def whole(a: i8, b: u16) -> i32: ...
+
+
+@kernel
+def of_small_numbers(x: Ptr[i8], y: Ptr[u16], out: Ptr[i32]) -> None:
+    out[0] = whole(x[0], 0)
+    out[1] = whole(i8(x[0] - 3), y[0])
+
+
+def test_small_numbers_fill_their_registers(device: str) -> None:
+    out = np.zeros(2, np.int32)
+    of_small_numbers[1, 1](np.array([-3], np.int8), np.array([60000], np.uint16), out)
+    assert list(out) == [-3, 60000 - 6]
+
+
 SQUARE_ROOT = """
 .version 7.8
 .target sm_75
@@ -263,6 +288,7 @@ def test_the_ptx_declares_and_the_tree_shows() -> None:
     assert [str(e) for e in compilation.externs] == ["dev_add(f32, f32) -> f32"]
     declaration = next(line for line in compilation.llvm.splitlines() if line.startswith('declare float @"dev_add"'))
     assert "convergent" in declaration
+    assert 'call float @"dev_add"' in compilation.llvm and " nobuiltin" in compilation.llvm
     # Convergent calls are not made to depend on more conditions: two in different arms stay two.
     assert compilation.ptx.count("dev_add,") == 1
 

@@ -200,6 +200,13 @@ class TestTheDriversLinker:
         ]
         assert fake_driver.called()[-1] == "cuLinkDestroy"
 
+    def test_what_is_defined_twice(self, gpu: CudaDriver, fake_driver: Any) -> None:
+        copy = linking.read(FUNCTIONS.read_text() + "// a copy")
+        fake_driver.called()
+        with pytest.raises(errors.LinkError, match="is defined both in"):
+            kdsl.linking.linked_for(gpu, "sm_90", [linking.read(MAIN), linking.read(FUNCTIONS), copy])
+        assert fake_driver.called() == []
+
     def test_what_it_says(self, gpu: CudaDriver, fake_driver: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(linking, "_bindings", lambda: None)
         main, other = linking.read(MAIN), linking.Input("f.fatbin", Kind.FATBIN, b"code")
