@@ -15,6 +15,7 @@ from kdsl.cache.store import Store
 from kdsl.cache.versions import compiler_version
 from kdsl.compilation import Compilation, run_pipeline
 from kdsl.ir.request import KernelRequest
+from kdsl.linking import linked_for
 from kdsl.target import Target
 from kdsl.timeline import Timeline
 
@@ -66,6 +67,8 @@ def load_cached(backend: Backend, compilation: Compilation) -> Any:
     """Load a compilation onto a device: its machine code where the cache has it, else the PTX, of which the cache then
     gets machine code for the next time.
     """
+    if compilation.externs:
+        return backend.load(linked_for(backend, compilation.target.name, compilation.link_inputs()))
     key, cache = compilation.key, CACHE.current()
     if key is None or cache is None or not isinstance(backend, MachineBackend):
         return backend.load(compilation.ptx.encode())
