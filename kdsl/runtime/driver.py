@@ -134,12 +134,10 @@ class CudaDriver(DriverHostMemory, DriverPeers, DriverOccupancy):
         return Machine(f"sm_{major}{minor}", (version // 1000, version % 1000 // 10), driver_release())
 
     def load(self, image: bytes) -> CudaModule:
-        with self.loading():
-            return driver_modules.load(self._calls, image)
+        return driver_modules.load(self._calls, image)
 
     def function(self, module: CudaModule, name: str) -> CudaFunction:
-        with self.loading():
-            return driver_modules.find(self._calls, module, name)
+        return driver_modules.find(self._calls, module, name)
 
     def link(self, inputs: Sequence[Input]) -> bytes:
         return driver_linking.link(self._calls, inputs)

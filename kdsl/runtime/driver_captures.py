@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 from kdsl.backend import Launch
@@ -27,8 +25,10 @@ from kdsl.runtime.driver_streams import LEGACY
 from kdsl.runtime.strided import strided_copies
 from kdsl.runtime.watched_launches import Describe
 
-THREAD_LOCAL = "CU_STREAM_CAPTURE_MODE_THREAD_LOCAL"
 RELAXED = "CU_STREAM_CAPTURE_MODE_RELAXED"
+"""The mode in which the driver forbids nothing that leaves a capture whole. The others end the capture where the thread
+asks about another stream, allocates or loads a module; what is to be refused is refused here.
+"""
 ACTIVE = 1
 """CU_STREAM_CAPTURE_STATUS_ACTIVE."""
 UNJOINED = 904
@@ -86,8 +86,7 @@ class DriverCaptures(DriverMemory):
             super().copy_strided(destination, destination_strides, source, source_strides, shape, itemsize)
         else:
             parts = strided_copies(shape, destination_strides, source_strides, itemsize, destination, source)
-            with self.loading():
-                self._copy_parts(parts)
+            self._copy_parts(parts)
 
     def fill(self, address: int, value: int, size: int, width: int = 1) -> None:
         if not self._in_current("fill", FILLS[width], (address,), value, size // width):
@@ -175,23 +174,11 @@ class DriverCaptures(DriverMemory):
         if event in self._captured_events:
             raise StreamCaptureError(CAPTURED_EVENT)
 
-    @contextlib.contextmanager
-    def loading(self) -> Iterator[None]:
-        """Around what loads a module: the driver counts it among what might disturb a capture, which it does not."""
-        if not self.captures:
-            yield
-            return
-        modes = self._calls.api.CUstreamCaptureMode
-        before = self._calls.call("cuThreadExchangeStreamCaptureMode", getattr(modes, RELAXED))
-        try:
-            yield
-        finally:
-            self._calls.bare("cuThreadExchangeStreamCaptureMode", before)
-
     # Captures.
 
     def begin_capture(self, stream: int, blocking: bool) -> Capture:
-        mode = getattr(self._calls.api.CUstreamCaptureMode, THREAD_LOCAL)
+        self.foreign.settle()
+        mode = getattr(self._calls.api.CUstreamCaptureMode, RELAXED)
         self._calls.call("cuStreamBeginCapture", self._stream(stream), mode)
         capture = self.captures.begin(stream, blocking)
         found = self._capture_info(stream)

@@ -42,15 +42,27 @@ class ForeignStreams:
         """Make the launch that follows on a foreign stream wait for what was noted."""
         if not (self._filled or self._fill_runs) or self.is_capturing(stream):
             return
+        fill = self._mark()
+        if self._streams.event_done(fill):
+            self._fill_runs = self._filled
+        else:
+            self._streams.wait_event(fill, stream)
+
+    def _mark(self) -> int:
+        """The event that comes after all that was noted."""
         if self._fill is None:
             self._fill = self._streams.create_event(timing=False)
         if self._filled:
             self._filled, self._fill_runs = False, True
             self._streams.record_event(self._fill, 0)
-        if self._streams.event_done(self._fill):
-            self._fill_runs = self._filled
-        else:
-            self._streams.wait_event(self._fill, stream)
+        return self._fill
+
+    def settle(self) -> None:
+        """Let what was noted be waited for without the default stream: a capture begins, at which it is not to be
+        used.
+        """
+        if self._filled:
+            self._mark()
 
     def after(self, stream: int) -> None:
         """Remember that there is work on a foreign stream."""

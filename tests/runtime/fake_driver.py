@@ -503,6 +503,8 @@ class FakeDriver(FakeGraphs):
     def _cuEventRecord(self, event: Any, stream: Any) -> None:
         self.is_event(event)
         self.is_stream(stream)
+        if int(stream) in (0, 1) and any(self.streams[capture.origin][0] == 0 for capture in self.captures):
+            raise Refusal(906)
         self.captured_events.pop(int(event), None)
         capture = self.capture_at(stream)
         if capture is not None:

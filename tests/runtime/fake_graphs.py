@@ -53,7 +53,6 @@ class FakeGraphs:
         self.graphs: dict[int, dict[int, Node]] = {}
         self.executables: dict[int, dict[int, Node]] = {}
         self.captured_events: dict[int, tuple[Capture, list[int]]] = {}
-        self.modes: list[str] = ["CU_STREAM_CAPTURE_MODE_GLOBAL"]
 
     def is_stream(self, stream: Any) -> int:
         raise NotImplementedError
@@ -84,7 +83,7 @@ class FakeGraphs:
     def _cuStreamBeginCapture(self, stream: Any, mode: Any) -> None:
         handle = self.is_stream(stream)
         assert handle not in (0, 1) and self.capture_at(stream) is None
-        assert mode.name == "CU_STREAM_CAPTURE_MODE_THREAD_LOCAL"
+        assert mode.name == "CU_STREAM_CAPTURE_MODE_RELAXED"
         self.captures.append(Capture(next(self.handles), handle, {handle: []}))
 
     def _cuStreamGetCaptureInfo(self, stream: Any) -> Any:
@@ -106,10 +105,6 @@ class FakeGraphs:
         graph = next(self.handles)
         self.graphs[graph] = capture.nodes
         return (self.real.CUgraph(graph),)
-
-    def _cuThreadExchangeStreamCaptureMode(self, mode: Any) -> Any:
-        self.modes.append(mode.name)
-        return (getattr(self.real.CUstreamCaptureMode, self.modes[-2]),)
 
     def _cuGraphCreate(self, flags: int) -> Any:
         assert flags == 0

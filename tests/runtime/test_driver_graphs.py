@@ -195,12 +195,18 @@ def test_arrays_of_other_libraries_are_kept_and_not_waited_for(
     assert alive() is None
 
 
-def test_modules_are_loaded_in_relaxed_mode(gpu: CudaDriver, fake_driver: Any) -> None:
-    function(gpu)
-    assert fake_driver.modes == ["CU_STREAM_CAPTURE_MODE_GLOBAL"]
-    with Stream(gpu).capture():
-        function(gpu)
-    assert fake_driver.modes[1:3] == ["CU_STREAM_CAPTURE_MODE_RELAXED", "CU_STREAM_CAPTURE_MODE_GLOBAL"]
+def test_other_streams_are_ordered_with_fills_of_before_a_capture(
+    gpu: CudaDriver, launcher: Launcher, fake_driver: Any, ran: Any
+) -> None:
+    a = zeros(4, backend=gpu)
+    other = Stream(gpu, blocking=False)
+    with Stream(gpu).capture() as graph:
+        fake_driver.codes["cuEventQuery"] = [600]
+        fake_driver.called()
+        launcher.bind(LaunchConfig(1, 32, stream=other))(a, 1)
+        called = fake_driver.called("cuStreamIsCapturing", "cuStreamGetCaptureInfo", "cuEventCreate")
+        assert called == ["cuEventQuery", "cuStreamWaitEvent", "cuLaunchKernel", "cuEventRecord"]
+    assert len(graph) == 0 and [n for _, n in ran] == [1]
 
 
 def test_copies_fills_and_events_are_captured(gpu: CudaDriver, launcher: Launcher, ran: Any) -> None:

@@ -570,3 +570,21 @@ def test_graphs_are_of_their_process(device: str) -> None:
     for value in (graph, graph.instantiate()):
         with pytest.raises(TypeError, match="is of this process; capture it where it is launched"):
             pickle.dumps(value)
+
+
+def test_streams_that_are_no_part_of_a_capture_work_as_always(stream: kdsl.Stream) -> None:
+    x, y = ones(), ones()
+    others = kdsl.Stream(blocking=False), kdsl.Stream()
+    with stream.capture() as graph:
+        add[1, 64](x, 1, 64)
+        for other in others:
+            add[1, 64, other](y, 1, 64)
+            event = other.record()
+            event.synchronize()
+            assert other.done and event.done
+            other.synchronize()
+        add[1, 64](x, 1, 64)
+    np.testing.assert_array_equal(y.to_host(), np.full(64, 3))
+    np.testing.assert_array_equal(x.to_host(), np.ones(64))
+    graph.instantiate().launch()
+    np.testing.assert_array_equal(x.to_host(), np.full(64, 3))
