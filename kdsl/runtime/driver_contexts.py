@@ -28,7 +28,7 @@ def keeps_context(cls: T) -> T:
     """A class of a device whose methods leave another device's context current, if it was so before."""
     methods = {name: value for base in reversed(cls.__mro__) for name, value in vars(base).items()}
     for name, method in methods.items():
-        if isinstance(method, FunctionType) and not name.startswith("_") and name not in ("start", "prepare"):
+        if isinstance(method, FunctionType) and not name.startswith("_") and name not in WITHOUT:
             setattr(cls, name, _keeping(method))
     return cls
 
@@ -41,15 +41,24 @@ def _keeping(method: Callable[..., Any]) -> Callable[..., Any]:
         if calls.forked or calls.dead or calls.in_callback():
             return method(self, *arguments, **keywords)
         before = calls.api.cuCtxGetCurrent()[1]
+        if not int(before):
+            return method(self, *arguments, **keywords)
+        if calls.context is None:
+            calls.start()
+        if int(before) == int(calls.context):
+            return method(self, *arguments, **keywords)
+        # Entered here, so that methods that it calls find the device's own context, and leave that.
+        calls.bare("cuCtxSetCurrent", calls.context)
         try:
             return method(self, *arguments, **keywords)
         finally:
-            if int(before) and calls.context is not None and int(before) != int(calls.context):
-                calls.api.cuCtxSetCurrent(before)
+            calls.api.cuCtxSetCurrent(before)
 
     return keeping
 
 
+WITHOUT = frozenset({"start", "can_reach", "reaches", "is_ordered"})
+"""Methods of a device that need no context."""
 _MADE: WeakSet[Calls] = WeakSet()
 
 

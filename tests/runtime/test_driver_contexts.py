@@ -9,6 +9,7 @@ import pytest
 
 from kdsl.backend import DeviceError, Launch
 from kdsl.runtime.driver import CudaDriver
+from kdsl.runtime.parameters import ParameterBuffer
 
 from .fake_driver import FakeDriver
 
@@ -27,6 +28,8 @@ class TwoGpus(FakeDriver):
         self.ran: list[int] = []
         self.reachable = True
         self.wrong: list[str] = []
+        self.owners: dict[int, int] = {}
+        self.strict = True
 
     @property
     def context(self) -> int:
@@ -63,9 +66,30 @@ class TwoGpus(FakeDriver):
             1055, 0, "CU_MEM_ACCESS_FLAGS_PROT_READWRITE", 1
         )  # fmt: skip
 
+    def bytes_at(self, address: int, size: int) -> Any:
+        """Memory is used in the context of its own device, as a GPU demands."""
+        owner = next(
+            (
+                c
+                for base, c in self.owners.items()
+                if base in self.memory and base <= address < base + len(self.memory[base])
+            ),
+            None,
+        )
+        if owner is not None and self.strict:
+            assert self.context == owner, f"0x{address:x} is used in the context {self.context}"
+        return super().bytes_at(address, size)
+
+    def _allocate(self, size: int) -> Any:
+        found = super()._allocate(size)
+        self.owners[int(found[0])] = self.context
+        return found
+
     def _cuMemcpyPeerAsync(self, destination: int, here: Any, source: int, there: Any, size: int, stream: Any) -> None:
         assert (int(here), int(there), int(stream), self.context) == (77, 78, 1, 77)
+        self.strict = False
         self._cuMemcpyDtoDAsync(destination, source, size, 0)
+        self.strict = True
 
 
 @pytest.fixture
@@ -75,8 +99,10 @@ def two() -> TwoGpus:
 
 
 def launcher(driver: CudaDriver) -> Any:
+    """What a kernel's launcher calls."""
     function = driver.function(driver.load(b".version 8.0\n.target sm_90\n"), "k")
-    return lambda: driver.launch(function, LAUNCH, b"")
+    enqueue, buffer = driver.prepare(function, LAUNCH), ParameterBuffer(b"")
+    return lambda: enqueue(buffer)
 
 
 def test_each_device_launches_in_its_own_context(two: TwoGpus) -> None:
@@ -90,25 +116,30 @@ def test_each_device_launches_in_its_own_context(two: TwoGpus) -> None:
     assert not two.wrong, "a launch was tried in the wrong context first"
 
 
+def test_every_call_is_made_in_its_own_context(two: TwoGpus) -> None:
+    first, second = CudaDriver(0, api=two), CudaDriver(1, api=two)
+    two.current.context = OTHERS
+    for _ in range(2):
+        for driver in (first, second):
+            address = driver.alloc(16)
+            driver.write(address, memoryview(b"0123456789abcdef"))
+            found = bytearray(16)
+            driver.read(address, memoryview(found))
+            assert bytes(found) == b"0123456789abcdef"
+            driver.fill(address, 1, 16)
+            driver.copy(address, address, 8)
+            driver.read(address, memoryview(found))
+            assert bytes(found) == b"\x01" * 16
+            launcher(driver)()
+            driver.free(address)
+            assert two.context == OTHERS
+
+
 def test_one_device_alone_does_not_look_at_contexts(two: TwoGpus) -> None:
     one = launcher(CudaDriver(0, api=two))
     one()
     two.calls.clear()
-    for _ in range(3):
-        one()
-    # The driver's own launch method leaves contexts as they are; what a launcher binds is bare.
-    names = [name for name, *_ in two.calls]
-    assert names.count("cuLaunchKernel") == 3 and "cuCtxSetCurrent" not in names
-
-
-def test_a_prepared_launch_asks_the_driver_nothing_else(two: TwoGpus) -> None:
-    from kdsl.runtime.parameters import ParameterBuffer
-
-    driver = CudaDriver(0, api=two)
-    enqueue = driver.prepare(driver.function(driver.load(b".version 8.0\n.target sm_90\n"), "k"), LAUNCH)
-    enqueue(ParameterBuffer(b""))
-    two.calls.clear()
-    enqueue(ParameterBuffer(b""))
+    one()
     assert [name for name, *_ in two.calls] == ["cuLaunchKernel"]
 
 
@@ -164,6 +195,7 @@ def test_peer_copies(two: TwoGpus) -> None:
         "cuMemcpyPeerAsync",
         "cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "cuEventDestroy",
     ]  # fmt: skip
+    two.strict = False
     assert bytes(two.bytes_at(here, 16)) == b"0123456789abcdef"
     first.copy_from_peer(here, second, there, 0)
     assert two.called() == []
