@@ -92,6 +92,8 @@ class CompilationCache:
 
     def _keep(self, asked: Question, requests: Sequence[KernelRequest], made: Compilation) -> None:
         """Keep what was just made. Unkeyable if it depends on what another process cannot look up."""
+        if made.externs:
+            raise Unkeyable("functions of other compilers, with which it is linked when it is loaded")
         again = question(requests, made.target, self._compiler)
         steps = recipe(asked.roots, (*made.captured, *made.fixed), uses_libdevice="__nv_" in made.llvm)
         try:

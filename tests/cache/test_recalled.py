@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 
 import kdsl
 from kdsl import Array, CompileError, LaunchConfigError, Ptr, cuda_module, f32, i32, kernel, thread_idx
-from kdsl.cache import CACHE
+from kdsl.cache import CACHE, compilations
 from kdsl.cache.versions import own_files
+from kdsl.compilation import Compilation, run_pipeline
 from kdsl.compiler import Kernel
 from tests.cache.programs import Sessions
 
@@ -287,3 +289,24 @@ def test_a_kdsl_that_is_worked_on_has_no_version(tmp_path: Path) -> None:
     installed = own_files(folder)
     record.write_text("an installed one has a list of its files, and is installed again")
     assert len({str(found) for found in (first, second, third, installed, own_files(folder))}) == 5
+
+
+def test_what_changes_while_it_is_compiled_is_not_kept(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
+    def changing(*arguments: Any) -> Compilation:
+        made = run_pipeline(*arguments)
+        monkeypatch.setitem(globals(), "SCALE", 5.0)
+        return made
+
+    monkeypatch.setitem(globals(), "SCALE", 3.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(compilations, "run_pipeline", changing)
+        assert "0f40400000" in text_of(again(scaled))
+    assert not list((sessions.folder / "cache" / "files").iterdir())
+    for _ in range(2):
+        assert "0f40A00000" in text_of(again(scaled))
+    assert (sessions.count("hits"), sessions.count("misses")) == (1, 2)
+
+
+def text_of(made: Any) -> str:
+    """With f32 constants as PTX has them."""
+    return re.sub(r"0f([0-9a-fA-F]{8})", lambda m: f"0f{m[1].upper()}", kdsl.compile(made, target="sm_90").ptx)
