@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import Any
 
 from kdsl.backend import Backend, DeviceError, DeviceLimits, device_name
+from kdsl.runtime import memory_pool
+from kdsl.runtime.memory_pool import MemoryInfo
 from kdsl.runtime.peers import are_peers
 
 _Entered = tuple[Backend, Any]  # and the block around it
@@ -77,6 +79,10 @@ class Device:
     def fault(self) -> DeviceError | None:
         """What ended the use of the device in this process, if something did."""
         return self.backend.fault
+
+    def memory_info(self) -> MemoryInfo:
+        """How much memory it has, and how much of it arrays here use."""
+        return memory_pool.memory_info(self.backend)
 
     def synchronize(self) -> None:
         """Wait for all work on it, and raise what went wrong in it, a DeviceError."""

@@ -21,6 +21,9 @@ def test_names(device: str) -> None:
     assert repr(first) == f"Device('{device}:0')"
     assert first.target.startswith("sm_") and first.description and first.limits.threads == 1024
     first.synchronize()
+    used = first.memory_info().used
+    array = kdsl.zeros(1 << 16, device=first)
+    assert first.memory_info().used - used >= array.nbytes and first.memory_info() == kdsl.memory_info(first)
 
 
 @pytest.mark.gpu
