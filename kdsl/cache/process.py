@@ -15,7 +15,6 @@ from kdsl.cache.store import Store
 from kdsl.cache.versions import compiler_version
 from kdsl.compilation import Compilation, run_pipeline
 from kdsl.ir.request import KernelRequest
-from kdsl.linking import linked_for
 from kdsl.target import Target
 from kdsl.timeline import Timeline
 
@@ -68,6 +67,8 @@ def load_cached(backend: Backend, compilation: Compilation) -> Any:
     gets machine code for the next time.
     """
     if compilation.externs:
+        from kdsl.linking import linked_for  # start-up cost: few kernels are linked
+
         return backend.load(linked_for(backend, compilation.target.name, compilation.link_inputs()))
     key, cache = compilation.key, CACHE.current()
     if key is None or cache is None or not isinstance(backend, MachineBackend):
