@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from kdsl.loading import LoadedKernel as LoadedKernel
     from kdsl.module import LoadedKernels as LoadedKernels
     from kdsl.runtime.config import LaunchConfig
+    from kdsl.runtime.markers import In, InOut, Out
     from kdsl.runtime.memory import DeviceArray
 
 S = TypeVar("S", bound=np.generic)
@@ -31,7 +32,7 @@ class JaxArray(Protocol):
 
 if TYPE_CHECKING:
     # The array of a NumPy dtype, or one on a device, whose dtype only the launch can see.
-    ArrayOf = np.ndarray[Any, np.dtype[S]] | DeviceArray | CudaArray | JaxArray
+    ArrayOf = np.ndarray[Any, np.dtype[S]] | DeviceArray | CudaArray | JaxArray | In | Out | InOut
     Extents: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
     # What stands in a kernel's brackets.
     Configuration: TypeAlias = (
