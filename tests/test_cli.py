@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kdsl.cli import main
+from kdsl.codegen.sass import find_tool
 from kdsl.device_choice import Devices
 from kdsl.version import __version__
 
@@ -386,11 +387,15 @@ def readme_commands() -> list[str]:
 
 
 def test_the_readme_shows_commands() -> None:
-    assert {command.split()[1] for command in readme_commands()} == {"show", "run", "check", "intrinsics", "doctor"}
+    shown = {command.split()[1] for command in readme_commands()}
+    assert shown == {"show", "run", "check", "intrinsics", "doctor", "build", "stubs", "cache"}
 
 
 @pytest.mark.parametrize("command", readme_commands())
-def test_command_of_the_readme(command: str) -> None:
+def test_command_of_the_readme(command: str, tmp_path: Path) -> None:
+    if command.startswith("kdsl build") and (find_tool("ptxas") is None or find_tool("fatbinary") is None):
+        pytest.skip("needs ptxas and fatbinary")
+    command = command.replace("-o out", f"-o {tmp_path}")
     script = f'kdsl() {{ "{sys.executable}" -m kdsl "$@"; }}\n{command}'
     done = subprocess.run(["bash", "-c", script], cwd=EXAMPLES.parent, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
