@@ -64,7 +64,7 @@ def attributes_of(launcher: Launcher) -> KernelAttributes:
 def occupancy_of(launcher: Launcher, block: Any, shared: int, cluster: Any) -> Occupancy:
     """Of blocks of this size and dynamic shared memory; LaunchConfigError for what cannot be launched."""
     launch = launcher.checked_config(
-        LaunchConfig(cluster or launcher.cluster or 1, block, shared, cluster=cluster), is_launched=False
+        LaunchConfig(cluster or launcher.limits.cluster or 1, block, shared, cluster=cluster), is_launched=False
     )
     threads, backend = prod(launch.block), launcher.backend
     sm = Target.parse(backend.target).sm
@@ -91,14 +91,14 @@ def suggested_block(launcher: Launcher, shared: SharedBytes, most: int | None) -
     """The block with the highest occupancy, of at most ``most`` threads and as the kernel allows."""
     if most is not None and (isinstance(most, bool) or not hasattr(most, "__index__") or most < 1):
         raise LaunchConfigTypeError(f"most_threads is how large a block may be suggested, in threads, got {most!r}")
-    backend, fixed = launcher.backend, launcher.checks.contract.fixed_block
-    limit = min(most or backend.limits.threads, launcher.most_threads or backend.limits.threads, backend.limits.threads)
+    backend, compiled, fixed = launcher.backend, launcher.limits, launcher.checks.contract.fixed_block
+    limit = min(most or backend.limits.threads, compiled.most_threads or backend.limits.threads, backend.limits.threads)
     if isinstance(backend, OccupancyBackend) and not callable(shared) and fixed is None:
-        launcher.checked_config(LaunchConfig(launcher.cluster or 1, launcher.block_multiple, shared), is_launched=False)
+        launcher.checked_config(LaunchConfig(compiled.cluster or 1, compiled.block_multiple, shared), is_launched=False)
         found = backend.best_block(launcher.function, shared, limit)
-        if found.block and found.block % launcher.block_multiple == 0:
+        if found.block and found.block % compiled.block_multiple == 0:
             return found
-    sizes = [prod(fixed)] if fixed is not None else _sizes(limit, launcher.block_multiple)
+    sizes = [prod(fixed)] if fixed is not None else _sizes(limit, compiled.block_multiple)
     tried = {threads: _blocks(launcher, threads, shared) for threads in sizes}
     # Of several that are as good, the largest: fewer blocks have less to begin and to end.
     block = max(tried, key=lambda threads: (threads * tried[threads], threads), default=0)
@@ -119,7 +119,7 @@ def _sizes(limit: int, multiple: int) -> list[int]:
 def _blocks(launcher: Launcher, threads: int, shared: SharedBytes) -> int:
     """Blocks of a multiprocessor; none where one cannot be launched."""
     shared_bytes = shared(threads) if callable(shared) else shared
-    config = LaunchConfig(launcher.cluster or 1, launcher.checks.contract.fixed_block or threads, shared_bytes)
+    config = LaunchConfig(launcher.limits.cluster or 1, launcher.checks.contract.fixed_block or threads, shared_bytes)
     if config.shared > launcher.backend.limits.shared_bytes:
         return 0
     launch = launcher.checked_config(config, is_launched=False)
@@ -159,7 +159,7 @@ def _attributes(launcher: Launcher, report: Resources) -> KernelAttributes:
         shared=report.shared,
         local=report.stack,
         constant=report.constants,
-        max_threads=min(most, launcher.most_threads or most),
+        max_threads=min(most, launcher.limits.most_threads or most),
         ptx_version=sm,
         binary_version=sm,
         spill_stores=report.spill_stores,

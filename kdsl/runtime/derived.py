@@ -22,7 +22,7 @@ from kdsl.runtime.contracts import FAST_FUNCTIONS
 from kdsl.runtime.dynamo import generated, leave_alone, untraced
 from kdsl.runtime.errors import LaunchConfigTypeError, LaunchContractError
 from kdsl.runtime.interface import NotOnDeviceError, foreign_array
-from kdsl.runtime.launcher import FAILURES, MISSING
+from kdsl.runtime.launcher_code import FAILURES, MISSING
 from kdsl.runtime.layout import contiguous_strides
 from kdsl.runtime.markers import unmarked
 from kdsl.runtime.memory import DeviceArray

@@ -19,8 +19,10 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+from kdsl.runtime.conditions import Condition, all_hold
 from kdsl.runtime.config import LaunchConfig
-from kdsl.runtime.launcher import MISSING, Condition, Launcher, all_hold, not_configured
+from kdsl.runtime.launcher import Launcher, not_configured
+from kdsl.runtime.launcher_code import MISSING
 
 __all__ = ["MISSING", "Condition", "Configurations", "LaunchConfig", "Launcher", "all_hold", "not_configured"]
 

@@ -6,97 +6,49 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
 import struct
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
-from itertools import product
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Protocol, runtime_checkable
-
-import numpy as np
+from typing import Any
 
 from kdsl.backend import Backend, Dim3, Launch
 from kdsl.contracts.contract import NOTHING, Contract
 from kdsl.lang.layout import buffer_size, parameter_layout
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import ArrayType, PointerType, ScalarType, Type, VectorType
-from kdsl.runtime.arguments import ArrayArgument, Parameter, array_argument, scalar_argument
+from kdsl.lang.types import ScalarType, Type, VectorType
+from kdsl.runtime.arguments import Parameter, array_argument, scalar_argument
+from kdsl.runtime.bound_launch import BoundLaunch, OtherDevice
 from kdsl.runtime.calls import Call, Guards
-from kdsl.runtime.capture_arguments import capture_of, keep_for
+from kdsl.runtime.compiled_limits import CompiledLimits
+from kdsl.runtime.conditions import Condition, all_hold
 from kdsl.runtime.config import LaunchConfig
-from kdsl.runtime.contracts import FAST_FUNCTIONS, LaunchChecks, configured_value
+from kdsl.runtime.contracts import LaunchChecks, configured_value
 from kdsl.runtime.dlpack import NO_ORDER
-from kdsl.runtime.dynamo import leave_alone, untraced
-from kdsl.runtime.errors import ArgumentTypeError, ExtentError, LaunchConfigValueError
-from kdsl.runtime.foreign_memory import SharingBackend, note_launch
+from kdsl.runtime.dynamo import untraced
+from kdsl.runtime.enqueue import Enqueue, enqueuing
+from kdsl.runtime.errors import ArgumentTypeError
 from kdsl.runtime.formats import struct_format
 from kdsl.runtime.graph_backend import introduce
-from kdsl.runtime.hooks import HOOKS, LaunchRecord, Observed
-from kdsl.runtime.host_arrays import HostArrays, Staged
-from kdsl.runtime.layout import layout_of
-from kdsl.runtime.packer import condition_tests, layout_name, name_prefix, packer_source, struct_name, variable_names
-from kdsl.runtime.packer_names import Place, globals_for, maker, place_of
+from kdsl.runtime.hooks import LaunchRecord
+from kdsl.runtime.launcher_code import MISSING, LauncherCode
 from kdsl.runtime.parameters import ParameterBuffer
-from kdsl.runtime.peers import LEGACY_STREAM, ordered
-from kdsl.runtime.scalars import REAL_CLASSES, WIDE_CLASSES, bf16_bits, shown
+from kdsl.runtime.scalars import shown
 from kdsl.runtime.stream_backend import streams_of
-from kdsl.runtime.structs import struct_bytes
-from kdsl.runtime.tensor_packer import TakesTensors, takes_tensors, tensor_packer_source, tensor_scope
-from kdsl.runtime.torch_tensors import loaded_torch
-from kdsl.runtime.vectors import vector_bytes
-
-Enqueue = Callable[[ParameterBuffer], None]
-OtherDevice = Callable[[Backend, tuple[Any, ...]], bool]
-
-# What the packer's fast way meets when an argument is not of the plain kind; the checked way then finds out what it is.
-FAILURES = (AttributeError, NameError, TypeError, ValueError, ArithmeticError, LookupError, struct.error)
-
+from kdsl.runtime.tensor_packer import TakesTensors
 
 MOST_BOUND = 256
+"""Configurations that a launcher keeps launches ready for."""
 MOST_IDLE = 64
 """Buffers that a launcher keeps: one for each thread that launches at the same time."""
-MOST_ELSEWHERE = 32
-"""Streams of other libraries that one configuration keeps launches ready for."""
-
-# Stands for an argument that was not given.
-MISSING = object()
-
-
-@runtime_checkable
-class PreparingBackend(Protocol):
-    """A backend that can bind a launch ahead of time, which makes each launch cheaper."""
-
-    def prepare(self, function: Any, launch: Launch) -> Enqueue:
-        """A function that enqueues ``function`` as ``launch`` says, with the parameters it is given."""
-        ...
-
-
-class Condition(Protocol):
-    """Something a compiled kernel depends on: it may be used while ``namespace.get(name) is value``."""
-
-    @property
-    def namespace(self) -> Any: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def value(self) -> Any: ...
-
-
-def all_hold(conditions: Iterable[Condition]) -> bool:
-    """Whether each name is bound to what it was bound to."""
-    return all(c.namespace.get(c.name) is c.value for c in conditions)
 
 
 class Launcher:
     """Launches one compiled kernel with Python arguments.
 
     ``parameters`` are (name, concrete type). ``written`` holds the indexes of the parameters through which the kernel
-    may write memory; None if that is not known, which counts as all of them. ``most_threads`` is the largest block that
-    the kernel was compiled for, if it was for one; ``cluster`` are the blocks of a cluster that it was compiled for, if
-    it was; ``cooperative``: all its blocks must run together. ``call`` says what a
-    call gives, where that is something else than the parameters. ``block_multiple``: what the threads of a block
-    are a multiple of. ``report`` gives ptxas's report on the kernel, ``contract`` what it requires of every launch.
+    may write memory; None if that is not known, which counts as all of them. ``call`` says what a call gives, where
+    that is something else than the parameters. ``report`` gives ptxas's report on the kernel, ``contract`` what it
+    requires of every launch; the rest is as in `CompiledLimits`.
     """
 
     def __init__(
@@ -118,10 +70,7 @@ class Launcher:
     ) -> None:
         self.kernel = kernel
         self.call = call
-        self.most_threads = most_threads
-        self.cluster = cluster
-        self.cooperative = cooperative
-        self.block_multiple = block_multiple
+        self.limits = CompiledLimits(kernel, most_threads, cluster, cooperative, block_multiple)
         self.report = report
         self.backend = backend
         self.function = function
@@ -134,76 +83,19 @@ class Launcher:
         self._pack = self.format.pack_into
         self.conditions = tuple(conditions)
         self.checks = LaunchChecks(kernel, contract)
-        self.prefix = name_prefix(call.names if call is not None else [name for name, _ in parameters])
-        variables = zip(variable_names([(p.name, p.type) for p in self.parameters], call), parameters, strict=True)
-        self._contract = self.checks.fast(self.prefix, {name: type_ for name, (_, type_) in variables})
-        self._globals = globals_for([c.namespace for c in self.conditions])
-        self.describe = self._source(())
+        self._code = LauncherCode(kernel, self.parameters, backend, self.conditions, call, self.checks)
+        self.prefix = self._code.prefix
+        self.names = self._code.names
+        """What a call takes, by name."""
+        self.describe = self._code.source
         """The source text of the generated argument packer."""
-        self._make = self._compile(self.describe, {})
-        self._read = self._reader()
+        self._read = self._code.reader()
         # Idle buffers. Why a stack, and not one buffer per thread? pop and append are atomic, so neither two threads
         # nor a launch inside of a launch (an array's property may make one) ever share a buffer.
         # Why several at once? A list that pop empties is freed, and allocated again by the next append.
         self._idle = [ParameterBuffer(self._size) for _ in range(4)]
         self._bound: dict[tuple[object, ...], Callable[..., None]] = {}
         introduce(backend, function, self)
-
-    def _source(self, guards: Sequence[str]) -> str:
-        parameters = [(p.name, p.type) for p in self.parameters]
-        return packer_source(self.kernel, parameters, self._places(), self.call, guards, self._contract)
-
-    def _places(self) -> list[tuple[Place, str]]:
-        taken = (*self.names, *(p.name for p in self.parameters))
-        return [(place_of(c.namespace, c.name, c.value, self._globals, taken), c.name) for c in self.conditions]
-
-    def _reader(self) -> Callable[..., tuple[Any, ...]]:
-        """From the arguments of a call to the parameters."""
-        if self.call is None:
-            return lambda *arguments: arguments
-        slots = "".join(f"{slot.source}, " for slot in self.call.slots)
-        read: Callable[..., tuple[Any, ...]] = eval(f"lambda {', '.join(self.call.names)}: ({slots})", {})
-        return read
-
-    def _compile(self, source: str, guarded: Mapping[str, Any]) -> Callable[..., Callable[..., None]]:
-        scope: dict[str, Any] = {
-            **(FAST_FUNCTIONS if self._contract.tests else {}),
-            "missing": MISSING,
-            "failures": FAILURES,
-            "observed": Observed,
-            "float32": np.float32,
-            "wide_classes": WIDE_CLASSES,
-            "real_classes": REAL_CLASSES,
-            "bf16_bits": bf16_bits,
-        }
-        variables = variable_names([(p.name, p.type) for p in self.parameters], self.call)
-        for parameter, variable in zip(self.parameters, variables, strict=True):
-            if isinstance(parameter.type, (PointerType, ArrayType)):
-                for wide, form in product((False, True), ("", "strided")):
-                    layout = layout_of(self.backend, parameter.element, wide, form)
-                    scope[layout_name(variable, parameter.element, wide, form)] = layout
-            elif isinstance(parameter.type, StructType):
-                scope[struct_name(variable)] = partial(
-                    struct_bytes, parameter.where, parameter.type, backend=self.backend
-                )
-            elif isinstance(parameter.type, VectorType):
-                scope[struct_name(variable)] = partial(vector_bytes, parameter.where, parameter.type)
-        for index, condition in enumerate(self.conditions):
-            scope[f"namespace{index}"], scope[f"value{index}"] = condition.namespace, condition.value
-        scope = {self.prefix + name: value for name, value in scope.items()} | dict(guarded)
-        return maker(source, self._globals, scope, f"launcher of {self.kernel}")
-
-    def tensor_packer(self, scope: Mapping[str, Any]) -> Callable[..., TakesTensors]:
-        """What makes the fast way for tensors, of how to enqueue, the same in other streams, and the named stream."""
-        parameters = [(p.name, p.type) for p in self.parameters]
-        tests = condition_tests(self.prefix, self._places())
-        source = tensor_packer_source(self.prefix, parameters, tests, [p.written for p in self.parameters])
-        # RuntimeError is what a tensor without memory raises.
-        named = {**scope, "failures": (*FAILURES, RuntimeError)}
-        make: Any = self._compile(source, {self.prefix + name: value for name, value in named.items()})
-        return lambda enqueue, elsewhere, stream: make(
-            enqueue, elsewhere, stream, self._idle.pop, self._idle.append, self._pack
-        )
 
     def bind(
         self,
@@ -227,9 +119,9 @@ class Launcher:
             pass  # new, or with another library's stream that has no hash
         empty = isinstance(config, LaunchConfig) and config.empty
         launch = self.checked_config(config)
-        bound = _Bound(self, launch, empty, otherwise, wider, guards is not None, other_device)
-        make = self._make if guards is None else self._compile(self._source(guards.tests), guards.scope)
-        configured = [configured_value(launch, node) for node in self._contract.configured]
+        bound = BoundLaunch(self, launch, empty, otherwise, wider, guards is not None, other_device)
+        make = self._code.make if guards is None else self._code.guarded(guards)
+        configured = [configured_value(launch, node) for node in self._code.contract.configured]
         run = make(bound.enqueue, bound.checked, self._idle.pop, self._idle.append, self._pack, *configured)
         # What Python itself says of a keyword that there is not.
         run.__name__ = run.__qualname__ = self.kernel
@@ -244,40 +136,20 @@ class Launcher:
         """The launch that a configuration means; LaunchConfigError if the device or the kernel cannot do it. What the
         kernel's contract says of the grid holds for what ``is_launched``.
         """
-        config = self._as_compiled(config)
+        config = self.limits.applied(config)
         launch = config.check(self.backend) if isinstance(config, LaunchConfig) else config
-        self._check_threads(launch)
+        self.limits.check(launch)
         self.checks.check_block(launch)
         if is_launched:
             self.checks.check_configuration(launch)
         return launch
 
-    def _as_compiled(self, config: LaunchConfig | Launch) -> LaunchConfig | Launch:
-        """The configuration with what the kernel itself asks of every launch; LaunchConfigError if they differ."""
-        if self.cluster is not None and config.cluster not in (None, self.cluster):
-            raise LaunchConfigValueError(
-                f"cluster = {config.cluster}, and {self.kernel} is compiled for clusters of {self.cluster}; leave "
-                f"cluster out of the launch, or out of @kernel(cluster=...)"
-            )
-        cluster, cooperative = self.cluster or config.cluster, self.cooperative or config.cooperative
-        if (cluster, cooperative) == (config.cluster, config.cooperative):
-            return config
-        return dataclasses.replace(config, cluster=cluster, cooperative=cooperative)
-
-    def _check_threads(self, launch: Launch) -> None:
-        threads = math.prod(launch.block)
-        if self.most_threads is not None and threads > self.most_threads:
-            raise LaunchConfigValueError(
-                f"block = {launch.block} has {threads} threads, and {self.kernel} is compiled for at most "
-                f"{self.most_threads}; use smaller blocks, or raise its launch_bounds"
-            )
-
-        if threads % self.block_multiple:
-            size = self.block_multiple
-            raise LaunchConfigValueError(
-                f"block = {launch.block} has {threads} threads, and {self.kernel} works in tiles of {size}: it takes "
-                f"a multiple of {size}; groups.coalesced() in place of groups.tile({size}) takes any"
-            )
+    def tensor_packer(self, scope: Mapping[str, Any]) -> Callable[..., TakesTensors]:
+        """What makes the fast way for tensors, of how to enqueue, the same in other streams, and the named stream."""
+        make = self._code.tensors(scope)
+        return lambda enqueue, elsewhere, stream: make(
+            enqueue, elsewhere, stream, self._idle.pop, self._idle.append, self._pack
+        )
 
     def holds(self) -> bool:
         """Whether all conditions hold."""
@@ -289,15 +161,7 @@ class Launcher:
 
     def enqueue(self, launch: Launch) -> Enqueue:
         """A function that enqueues a packed buffer."""
-        if isinstance(self.backend, PreparingBackend):
-            return self.backend.prepare(self.function, launch)
-        backend, function = self.backend, self.function
-
-        def enqueue(buffer: ParameterBuffer) -> None:
-            HOOKS.check()
-            backend.launch(function, launch, buffer)
-
-        return enqueue
+        return enqueuing(self.backend, self.function, launch)
 
     def record(self, launch: Launch, arguments: Mapping[str, Any]) -> LaunchRecord:
         """What hooks are told of a launch; one without a stream goes to the current one."""
@@ -323,11 +187,6 @@ class Launcher:
         if missing:
             raise ArgumentTypeError(f"{counted}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
         raise ArgumentTypeError(f"{counted}: drop {len(given) - count}")
-
-    @property
-    def names(self) -> list[str]:
-        """What a call takes, by name."""
-        return list(self.call.names) if self.call is not None else [p.name for p in self.parameters]
 
     def named(self, given: tuple[Any, ...]) -> dict[str, Any]:
         """By name, the arguments that were given."""
@@ -368,184 +227,6 @@ class Launcher:
         """Let the fast way use a buffer that is no longer needed."""
         if len(self._idle) < MOST_IDLE:
             self._idle.append(buffer)
-
-
-class _Bound:
-    """A launcher with one configuration: how it enqueues, and the checked way for arguments of every kind."""
-
-    def __init__(
-        self,
-        launcher: Launcher,
-        launch: Launch,
-        empty: bool,
-        otherwise: Callable[..., None] | None,
-        wider: Callable[..., None] | None,
-        is_guarded: bool = False,
-        other_device: OtherDevice | None = None,
-    ) -> None:
-        self.launcher = launcher
-        self.launch = launch
-        self.empty = empty
-        self.otherwise = otherwise
-        self.wider = wider
-        self.is_guarded = is_guarded
-        self._elsewhere: dict[int, Enqueue] = {}
-        self.other_device = other_device
-        self._tensors: TakesTensors | None = None
-        self.enqueue: Enqueue = nothing if empty else launcher.enqueue(launch)
-
-    @untraced
-    def checked(self, given: tuple[Any, ...]) -> None:
-        """Check all arguments; only then copy in, launch and copy back."""
-        leave_alone()
-        if self._has_run_with_tensors(given):
-            return
-        launcher = self.launcher
-        if self.other_device is not None and self.other_device(launcher.backend, given):
-            return
-        if self.otherwise is not None and (self.is_guarded or not launcher.holds()):
-            if any(value is MISSING for value in given):
-                self.otherwise(**launcher.named(given))
-            else:
-                self.otherwise(*given)
-            return
-        try:
-            found = launcher.checked_arguments(given, self.launch, self.launch.stream)
-        except ExtentError:
-            if self.wider is None:
-                raise
-            self.wider(*given)
-            return
-        if not self.empty:
-            if HOOKS.are_wanted:
-                record = launcher.record(self._in_its_stream(found), launcher.named(given))
-                HOOKS.observe(record, partial(self._run, found))
-            else:
-                self._run(found)
-
-    def _has_run_with_tensors(self, given: tuple[Any, ...]) -> bool:
-        """Launch with tensors of PyTorch on this GPU, if that is all that is special about the arguments."""
-        launch_with = self._tensors
-        if launch_with is None:
-            torch = next((torch for value in given if (torch := loaded_torch(value)) is not None), None)
-            if torch is None:
-                return False
-            launch_with = self._tensors = self._make_tensors(torch) or _with_none
-        if launch_with is _with_none or HOOKS.are_wanted:
-            return False
-        backend: Any = self.launcher.backend
-        # A stream of ours that is current, and a graph that is captured, come before a stream of PyTorch's.
-        return not (backend.captures or backend.stream_state.uses) and launch_with(given)
-
-    def _make_tensors(self, torch: Any) -> TakesTensors | None:
-        launcher = self.launcher
-        parameters = [(p.name, p.type) for p in launcher.parameters]
-        if (
-            self.empty
-            or self.is_guarded
-            or launcher.call is not None
-            or launcher.checks.contract.relations
-            or not isinstance(launcher.backend, SharingBackend)
-            or not takes_tensors(parameters)
-        ):
-            return None
-        scope = tensor_scope(torch, launcher.backend)
-        return None if scope is None else launcher.tensor_packer(scope)(
-            self.enqueue, self._elsewhere, self.launch.stream,
-        )  # fmt: skip
-
-    def _in_its_stream(self, found: list[Any]) -> Launch:
-        """The launch with the stream that it goes to."""
-        streams = [a.stream for a in found if isinstance(a, ArrayArgument) and a.stream is not None]
-        return dataclasses.replace(self.launch, stream=self._stream(streams))
-
-    def _run(self, found: list[Any]) -> None:
-        """Copy in, launch and copy back."""
-        launcher = self.launcher
-        pairs = [(p, a) for p, a in zip(launcher.parameters, found, strict=True) if isinstance(a, ArrayArgument)]
-        capture = capture_of(launcher.backend, self.launch.stream)
-        if capture is not None:
-            keep_for(capture, pairs, found)
-        stream = self._order([a.stream for _, a in pairs if a.stream is not None and capture is None])
-        enqueue = self.enqueue if stream == self.launch.stream else self._enqueue_on(stream)
-        hosted = [Staged(a.host, a.is_read, p.written and a.is_returned) for p, a in pairs if a.host is not None]
-        host = HostArrays(launcher.backend, hosted, launcher.checks.staged_alignment)
-        try:
-            host.copy_in()
-            buffer = launcher.pack(packed(launcher.parameters, found, host))
-            peers = {a.peer for _, a in pairs if a.peer is not None}
-            if peers:
-                with ordered(launcher.backend, self._named(stream), peers):
-                    enqueue(buffer)
-            else:
-                enqueue(buffer)
-            foreign = [
-                (a.foreign, p.written and a.is_returned) for p, a in pairs if a.foreign is not None and capture is None
-            ]
-            note_launch(foreign, stream, launcher.backend)
-            host.copy_back()
-        finally:
-            host.release()
-        launcher.keep(buffer)
-
-    def _order(self, streams: list[int]) -> int:
-        """The stream to launch in, after the work that other libraries have in ``streams``."""
-        stream, backend = self._stream(streams), streams_of(self.launcher.backend)
-        if backend is not None:
-            for other in sorted(set(streams) - {stream}):
-                backend.order(other, stream)
-        return stream
-
-    def _stream(self, streams: list[int]) -> int:
-        """The stream to launch in: one of other libraries', if the user named none."""
-        backend = streams_of(self.launcher.backend)
-        if not streams or backend is None:
-            return self.launch.stream
-        current = backend.stream_state.current
-        return self.launch.stream or (streams[0] if current is None else int(current.handle))
-
-    def _named(self, stream: int) -> int:
-        """The stream that 0 stands for: the current one, or the default stream by its own name."""
-        backend = streams_of(self.launcher.backend)
-        current = backend.stream_state.current if backend is not None else None
-        return stream or (LEGACY_STREAM if current is None else int(current.handle))
-
-    def _enqueue_on(self, stream: int) -> Enqueue:
-        if self.empty:
-            return nothing
-        found = self._elsewhere.get(stream)
-        if found is None:
-            if len(self._elsewhere) >= MOST_ELSEWHERE:
-                self._elsewhere.clear()
-            launch = dataclasses.replace(self.launch, stream=stream)
-            found = self._elsewhere[stream] = self.launcher.enqueue(launch)
-        return found
-
-
-def _with_none(_: tuple[Any, ...]) -> bool:
-    """There is no fast way for tensors."""
-    return False
-
-
-def packed(parameters: Sequence[Parameter], found: Sequence[Any], host: HostArrays) -> list[Any]:
-    """The values of the PTX parameters, in order."""
-    out: list[Any] = []
-    for parameter, argument in zip(parameters, found, strict=True):
-        if not isinstance(argument, ArrayArgument):
-            out.append(argument)
-            continue
-        staged = argument.host is not None and argument.host.size > 0
-        # An array without elements has no memory, here or there.
-        out.append(host.address(argument.address) if staged else 0 if argument.host is not None else argument.address)
-        type_ = parameter.type
-        if isinstance(type_, ArrayType):
-            out += argument.shape
-            out += argument.element_strides if type_.strided else ()
-    return out
-
-
-def nothing(_: ParameterBuffer) -> None:
-    """Enqueue an empty launch."""
 
 
 def not_configured(kernel: str, arguments: Sequence[Any]) -> TypeError:
