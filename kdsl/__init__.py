@@ -5,6 +5,7 @@
 
 lang        what a kernel author imports: types, and a typed stub for each intrinsic
 compiler    `kernel` and `compile`
+configured  a kernel with grid and block; specialization: one compiled for types, on a device
 compilation one run of the pipeline, every stage kept: what `compile` gives and all views read
 contracts   what a kernel requires of its launches: the launcher checks it, and the compiler relies on it
 source      places in a user's source, and `CompileError`

@@ -2,173 +2,43 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
-import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from types import FunctionType
 from typing import Any, Generic, NoReturn, ParamSpec, cast, overload
 
 from kdsl.annotations import kernel_parameters
-from kdsl.backend import Backend, DeviceError
-from kdsl.cache import compile_cached, load_cached
+from kdsl.backend import Backend
+from kdsl.cache import compile_cached
 from kdsl.compilation import Compilation
-from kdsl.compiled import CompiledKernel
-from kdsl.contracts.architecture import check_architecture
-from kdsl.contracts.contract import NOTHING, Contract
+from kdsl.configured import USERS_MISTAKES, ConfiguredKernel
+from kdsl.contracts.contract import Contract
 from kdsl.contracts.types import constants_of
-from kdsl.current import IsCurrent, current_backend, home, timeline
+from kdsl.current import current_backend, home, timeline
 from kdsl.ir.options import Options
 from kdsl.ir.request import KernelRequest
 from kdsl.lang.extern import Source
 from kdsl.lang.parameter_types import ConstexprType, GenericType
-from kdsl.lang.types import ArrayType, PointerType, TupleType, Type
+from kdsl.lang.types import TupleType, Type
 from kdsl.locks import Lock
 from kdsl.occupancy import KernelAttributes, Occupancy, SuggestedBlock
-from kdsl.parameters import by_name, defaults_of, filling, from_signature, types_of, with_defaults
-from kdsl.records import dataclass
+from kdsl.parameters import by_name, defaults_of, from_signature, types_of, with_defaults
 from kdsl.resources import SharedBytes, attributes_of, occupancy_of, suggested_block
-from kdsl.runtime.calls import Call, call_of, guards_of
-from kdsl.runtime.derived import DerivedLaunches
+from kdsl.runtime.derived import DerivedByStream, DerivedLaunches
 from kdsl.runtime.dynamo import leave_alone, untraced
-from kdsl.runtime.errors import ArgumentError, ExtentError, LaunchConfigError
-from kdsl.runtime.known import KnownLaunch, KnownLaunches
-from kdsl.runtime.launch import MISSING, Condition, Configurations, LaunchConfig, Launcher, all_hold, not_configured
+from kdsl.runtime.errors import ExtentError, LaunchConfigError
+from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_configured
 from kdsl.runtime.prepared import PreparedLaunch, prepare, split_configuration
-from kdsl.runtime.variables import attach
 from kdsl.signatures import Open, every_signature, open_names
-from kdsl.source import CompileError
+from kdsl.specialization import Specialization, specialized
 from kdsl.target import Target
 
 P = ParamSpec("P")
-USERS_MISTAKES = (CompileError, ArgumentError, LaunchConfigError, DeviceError)
 MOST_HOT = 256
 """Pairs of grid and block that a kernel keeps launches ready for."""
-MOST_STREAMS = 64
-"""Streams in which a kernel keeps launches without brackets ready for."""
-ASKED_OFTEN = 64
-"""Launches unlike the one that comes first, after which another comes first."""
-
-
-@dataclass(frozen=True)
-class Specialization:
-    """A kernel compiled for parameter types and a device, and loaded there; good as long as what it captured stays
-    bound.
-    """
-
-    compilation: Compilation
-    backend: Backend
-    launcher: Launcher
-    types: tuple[Type, ...]
-    """Of all parameters, constants included."""
-
-    def is_current(self) -> bool:
-        """Whether every captured name is bound to the object it was compiled with."""
-        return self.launcher.holds()
-
-
-class ConfiguredKernel(Generic[P]):
-    """A kernel with its launch configuration, ``k[grid, block]``: call it with the kernel's arguments."""
-
-    __slots__ = ("_known", "_run", "_runs", "config", "fast", "kernel")
-
-    def __init__(self, kernel: Kernel[P], config: LaunchConfig) -> None:
-        leave_alone()
-        self.kernel = kernel
-        self.config = config
-        self._run: Callable[..., None] = self._specialize_and_run
-        self.fast: Callable[..., None] | None = None
-        """What launches at once, when there has been a launch."""
-        self._runs: dict[Backend, Callable[..., None]] = {}
-        self._known: KnownLaunches | None = None
-
-    # Why Any and not P? A launch takes arrays and numbers where the function says Ptr and i32.
-    @untraced
-    def __call__(self, *arguments: Any, **keywords: Any) -> None:
-        try:
-            self._run(*arguments, **keywords)
-        except USERS_MISTAKES as error:
-            # A mistake of the user's: the traceback shows their launch, without a screen of our frames.
-            raise error.with_traceback(None) from error.__cause__
-
-    def _specialize_and_run(self, *arguments: Any, **keywords: Any) -> None:
-        """What a call does at first, and again when the device, a captured name or a type has changed."""
-        kernel = self.kernel
-        (
-            home((*arguments, *keywords.values()))
-        ).start()  # a GPU's context takes as long as the compilation, to which this thread now comes
-        if not kernel.is_annotated:
-            filling(self._run_open, kernel.defaults)(*arguments, **keywords)
-            return
-        filling(self._run_filled, kernel.defaults)(*arguments, **keywords)
-        launcher = kernel.specialize(arguments, keywords).launcher
-        run = launcher.bind(
-            self.config, otherwise=self._specialize_and_run, wider=self._run_wide, other_device=self._has_run_elsewhere
-        )
-        self._runs[launcher.backend] = run
-        self._keep(run)
-
-    def _keep(self, run: Callable[..., None]) -> None:
-        """Let the next call take a launcher's fast way at once."""
-        self._run = self.fast = filling(run, self.kernel.defaults)
-        self.kernel.remember(self.config, self._run)
-
-    def _has_run_elsewhere(self, here: Backend, arguments: tuple[Any, ...]) -> bool:
-        """Launch on the device where the arguments live, if it is another one and launched so before."""
-        there = home(arguments)
-        # What is missing is told here.
-        if there is here or any(value is MISSING for value in arguments):
-            return False
-        self._runs.get(there, self._specialize_and_run)(*arguments)
-        return True
-
-    def _run_filled(self, *arguments: Any, **keywords: Any) -> None:
-        """A launch with all arguments."""
-        launcher = self.kernel.specialize(arguments, keywords).launcher
-        launcher.bind(self.config, wider=self._run_wide)(*arguments, **keywords)
-
-    def _run_open(self, *arguments: Any, **keywords: Any) -> None:
-        """A launch of a kernel whose types depend on the arguments."""
-        kernel = self.kernel
-        given = by_name(kernel.name, kernel.parameters, arguments, keywords)
-        values = tuple(given[name] for name, _ in kernel.parameters)
-        found = kernel.specialize((), given)
-        try:
-            found.launcher.bind(self.config)(*values)
-        except ExtentError:
-            kernel.specialize((), given, wide=True).launcher.bind(self.config)(*values)
-            return
-        guards = guards_of(found.launcher.prefix, kernel.parameters, found.types, given)
-        if guards.can_hold:
-            self._known = self._known or KnownLaunches(kernel.parameters)
-            again = found.launcher.bind(self.config, otherwise=self._specialize_and_run, guards=guards)
-            first = found.launcher.bind(self.config, otherwise=self._run_known, guards=guards)
-            self._known.keep(values, KnownLaunch(again, first))
-            self._keep(first)
-
-    def _run_known(self, *arguments: Any, **keywords: Any) -> None:
-        """A launch unlike the one that `_keep` was told of: perhaps like an earlier one."""
-        known = self._known.find(arguments) if self._known is not None and not keywords else None
-        if known is None or self._known is None:
-            self._specialize_and_run(*arguments, **keywords)
-            return
-        if self._known.asked % ASKED_OFTEN == 0:
-            self._keep(known.first)
-        known.run(*arguments)
-
-    def _run_wide(self, *arguments: Any, **keywords: Any) -> None:
-        """For arrays whose offsets do not fit 32 bits."""
-        self.kernel.specialize(arguments, keywords, wide=True).launcher.bind(self.config)(*arguments, **keywords)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return operator.getitem, (self.kernel, self.config)
-
-    def __repr__(self) -> str:
-        return f"{self.kernel!r}[{self.config.grid}, {self.config.block}]"
 
 
 class Kernel(Generic[P]):
@@ -185,7 +55,7 @@ class Kernel(Generic[P]):
         self.options = options
         self._configurations = Configurations(lambda config: ConfiguredKernel(self, config))
         self._hot: dict[int, dict[int, Callable[..., None]]] = {}
-        self._derived: dict[Any, DerivedLaunches] = {}
+        self._derived = DerivedByStream(self._derived_in)
         self._specializations: dict[tuple[object, ...], Specialization] = {}
         self._lock = Lock()
 
@@ -265,40 +135,30 @@ class Kernel(Generic[P]):
             if sum(map(len, self._hot.values())) >= MOST_HOT:
                 self._hot = {}
             self._hot.setdefault(grid, {})[block] = run
-        for derived in self._derived.values():
-            derived.remember(config, run)
+        self._derived.remember(config, run)
 
     @functools.cached_property
     def launch(self) -> Callable[..., None]:
         """``k.launch(a, b, n)`` without brackets, for a kernel whose contract says grid and block."""
-        return self._launches(None).function
+        return self._derived.of(None).function
 
     @untraced
     def launch_on(self, stream: Any, /, *arguments: Any, **keywords: Any) -> None:
         """As `launch`, in a stream."""
-        self._launches(stream).function(*arguments, **keywords)
+        self._derived.of(stream).function(*arguments, **keywords)
 
     def launch_config(self, *arguments: Any, **keywords: Any) -> LaunchConfig:
         """The configuration that `launch` takes for these arguments."""
         given = by_name(self.name, self.parameters, arguments, with_defaults(len(arguments), keywords, self.defaults))
-        return self._launches(None).config([given[name] for name, _ in self.parameters])
+        return self._derived.of(None).config([given[name] for name, _ in self.parameters])
 
-    def _launches(self, stream: Any) -> DerivedLaunches:
+    def _derived_in(self, stream: Any) -> DerivedLaunches:
         """What derives configurations in a stream."""
-        try:
-            return self._derived[stream]
-        except (KeyError, TypeError):
-            pass  # the first time, or another library's stream that has no hash
-        types = dict(self.parameters)
         defaults = {name: value for name, (_, value) in self.defaults.items()}
-        made = DerivedLaunches(
+        types = dict(self.parameters)
+        return DerivedLaunches(
             self.name, self.options.contract, [*types], types, defaults, self._configurations.configured, stream
         )
-        if len(self._derived) >= MOST_STREAMS:
-            self._derived = {None: self._derived[None]} if None in self._derived else {}
-        with contextlib.suppress(TypeError):
-            self._derived[stream] = made
-        return made
 
     @untraced
     def prepare(self, *arguments: Any, **keywords: Any) -> PreparedLaunch:
@@ -397,76 +257,13 @@ class Kernel(Generic[P]):
         with self._lock:
             found = self._specializations.get((backend, types))
             if found is None or not found.is_current():
-                found = self._specializations[backend, types] = self._build(backend, types)
+                known = list(self._specializations.values())
+                found = self._specializations[backend, types] = specialized(self, types, backend, known)
         return found
 
     def contract_for(self, typed: Sequence[tuple[str, Type]]) -> Contract:
         """What a launch of the kernel for these types is checked against."""
         return self.options.contract.with_constants(constants_of(dict(typed)))
-
-    def _compiled(self, types: tuple[Type, ...], target: Target) -> Compilation:
-        """The kernel compiled for these types; another device of the same architecture may have it already."""
-        for known in self._specializations.values():
-            compilation = known.compilation
-            if known.types == types and compilation.target == target and all_hold(compilation.captured):
-                return compilation
-        return compile_cached([self.request(types)], target, timeline())
-
-    def _build(self, backend: Backend, types: tuple[Type, ...]) -> Specialization:
-        target = Target.parse(backend.target)
-        check_architecture(self.function, self.options.min_arch, target, backend.description)
-        compilation = self._compiled(types, target)
-        (compiled,) = compilation.compiled
-        module = load_cached(backend, compilation)
-        attach(backend, module, compilation.variables)
-        typed = [(name, type) for (name, _), type in zip(self.parameters, types, strict=True)]
-        call = None if self.is_annotated else call_of(typed)
-        conditions: tuple[Condition, ...] = compilation.captured
-        passed = types if call is None else [slot.type for slot in call.slots]
-        # Each array says where it lives. Without one, a launch is for the current device.
-        if not any(isinstance(type, PointerType | ArrayType) for type in passed):
-            conditions = (IsCurrent(backend), *conditions)
-        report = partial(compilation.resources_of, compiled.name)
-        contract = self.contract_for(typed)
-        launcher = build_launcher(
-            backend, module, self.name, compiled, typed, conditions, call, report, contract=contract
-        )
-        return Specialization(compilation, backend, launcher, types)
-
-
-def build_launcher(
-    backend: Backend,
-    module: Any,
-    name: str,
-    compiled: CompiledKernel,
-    parameters: Sequence[tuple[str, Type]],
-    conditions: Sequence[Condition] = (),
-    call: Call | None = None,
-    report: Callable[[], Any] | None = None,
-    *,
-    contract: Contract = NOTHING,
-) -> Launcher:
-    """The typed launcher of a kernel of the loaded module; errors call it ``name``. ``call`` is that of a kernel that
-    is specialised on its arguments. ``report`` gives ptxas's report on it, ``contract`` what a launch is checked
-    against.
-    """
-    if call is not None:
-        parameters = [(slot.name, slot.type) for slot in call.slots]
-    return Launcher(
-        name,
-        parameters,
-        backend,
-        backend.function(module, compiled.name),
-        compiled.written,
-        conditions,
-        compiled.most_threads,
-        compiled.cluster,
-        compiled.cooperative,
-        call,
-        compiled.block_multiple,
-        report,
-        contract=contract,
-    )
 
 
 @overload
@@ -547,15 +344,8 @@ def compile(
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ValueError(f"two kernels of one module are called {twice!r}; rename one, or compile them apart")
-    parsed = target if isinstance(target, Target) else Target.parse(target or current_backend().target)
-    chosen = None if options is None else _checked_options(options)
-    requests = [
-        k.request(
-            from_signature(k.name, k.parameters, k.defaults, signature), chosen and chosen.with_contract(k.function)
-        )
-        for k in kernels
-    ]
-    return compile_cached(requests, parsed, timeline())
+    types = [from_signature(k.name, k.parameters, k.defaults, signature) for k in kernels]
+    return compile_kernels(kernels, types, target, options)
 
 
 def compile_kernels(

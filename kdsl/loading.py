@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -12,7 +11,7 @@ from types import FunctionType
 from typing import Any, NoReturn
 
 from kdsl.backend import Backend, DeviceError
-from kdsl.compiler import MOST_STREAMS, Kernel
+from kdsl.compiler import Kernel
 from kdsl.contracts.contract import NOTHING, Contract
 from kdsl.current import current_backend
 from kdsl.ir.options import Options
@@ -27,7 +26,7 @@ from kdsl.resources import SharedBytes, attributes_of, occupancy_of, report_on, 
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.cpp_names import find
 from kdsl.runtime.cuda_errors import InvalidHandleError
-from kdsl.runtime.derived import DerivedLaunches
+from kdsl.runtime.derived import DerivedByStream, DerivedLaunches
 from kdsl.runtime.entries import Entry, Place, entries
 from kdsl.runtime.errors import LaunchConfigValueError
 from kdsl.runtime.images import Kind, check_loads, kind_of
@@ -312,7 +311,7 @@ class LoadedKernel:
         self._kept = kept or launcher
         """Gives a launcher that keeps the module from being unloaded."""
         self._configurations = Configurations(self._bound)
-        self._launches: dict[Any, DerivedLaunches] = {}
+        self._derived = DerivedByStream(self._derived_in)
 
     def _bound(self, config: LaunchConfig) -> Callable[..., None]:
         """A launch, which looks at what the module's kernels captured, and whether it is loaded."""
@@ -335,26 +334,17 @@ class LoadedKernel:
     @cached_property
     def launch(self) -> Callable[..., None]:
         """A launch without brackets, for a kernel whose contract says grid and block: as `Kernel.launch`."""
-        return self._derived(None).function
+        return self._derived.of(None).function
 
     def launch_on(self, stream: Any, /, *arguments: Any, **keywords: Any) -> None:
         """As `launch`, in a stream."""
-        self._derived(stream).function(*arguments, **keywords)
+        self._derived.of(stream).function(*arguments, **keywords)
 
-    def _derived(self, stream: Any) -> DerivedLaunches:
+    def _derived_in(self, stream: Any) -> DerivedLaunches:
         """What derives configurations in a stream."""
-        try:
-            return self._launches[stream]
-        except (KeyError, TypeError):
-            pass  # the first time, or another library's stream that has no hash
         launcher = self._launcher()
         types = {p.name: p.type for p in launcher.parameters}
-        made = DerivedLaunches(self.name, launcher.checks.contract, launcher.names, types, {}, self.__getitem__, stream)
-        if len(self._launches) >= MOST_STREAMS:
-            self._launches.clear()
-        with contextlib.suppress(TypeError):
-            self._launches[stream] = made
-        return made
+        return DerivedLaunches(self.name, launcher.checks.contract, launcher.names, types, {}, self.__getitem__, stream)
 
     def prepare(self, *arguments: Any, **keywords: Any) -> PreparedLaunch:
         """A launch to be made many times, of grid and block (or a LaunchConfig) and the kernel's arguments."""

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, overload
 from kdsl.backend import Backend
 from kdsl.cache import load_cached
 from kdsl.compilation import Compilation
-from kdsl.compiler import Kernel, build_launcher, compile_kernels
+from kdsl.compiler import Kernel, compile_kernels
 from kdsl.current import current_backend
 from kdsl.lang.extern import Source, link_sources
 from kdsl.lang.parameter_types import ConstexprType
@@ -22,6 +22,7 @@ from kdsl.parameters import from_signature
 from kdsl.runtime.calls import call_of
 from kdsl.runtime.launch import Launcher
 from kdsl.runtime.variables import attach
+from kdsl.specialization import build_launcher
 from kdsl.target import Target
 
 Signatures = Mapping[str, Any]

@@ -87,7 +87,7 @@ def test_the_traceback_of_a_failed_launch_ends_at_the_launch(arguments: tuple[An
 
     with pytest.raises((kdsl.ArgumentError, kdsl.DeviceError)) as caught:
         k[1, 1](*arguments)
-    assert [Path(str(entry.path)).name for entry in caught.traceback] == ["test_compiler.py", "compiler.py"]
+    assert [Path(str(entry.path)).name for entry in caught.traceback] == ["test_compiler.py", "configured.py"]
 
 
 def test_a_block_past_the_launch_bounds_is_refused() -> None:

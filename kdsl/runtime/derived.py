@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +32,8 @@ from kdsl.runtime.packer import name_prefix
 Run = Callable[..., None]
 MOST_DERIVED = 1024
 """Configurations that are remembered."""
+MOST_STREAMS = 64
+"""Streams in which a kernel keeps launches without brackets ready for."""
 
 
 class _NoFacts(Exception):
@@ -199,6 +202,32 @@ class DerivedLaunches:
             f"{self.kernel}.launch needs a contract that says {' and '.join(lacking)}, as in "
             f'@kernel(block=256, grid="ceil(n / 256)"); write that, or {self.kernel}[grid, block](...)'
         )
+
+
+class DerivedByStream:
+    """A kernel's `DerivedLaunches` in each stream, bounded: when there are many, only those without a stream stay."""
+
+    def __init__(self, make: Callable[[Any], DerivedLaunches]) -> None:
+        self._make = make
+        self._made: dict[Any, DerivedLaunches] = {}
+
+    def of(self, stream: Any) -> DerivedLaunches:
+        """What derives configurations in a stream; None is no stream."""
+        try:
+            return self._made[stream]
+        except (KeyError, TypeError):
+            pass  # the first time, or another library's stream that has no hash
+        made = self._make(stream)
+        if len(self._made) >= MOST_STREAMS:
+            self._made = {None: self._made[None]} if None in self._made else {}
+        with suppress(TypeError):
+            self._made[stream] = made
+        return made
+
+    def remember(self, config: LaunchConfig, run: Run) -> None:
+        """Launch with ``run`` where the arguments give this configuration."""
+        for derived in self._made.values():
+            derived.remember(config, run)
 
 
 def _lanes(type_: Type | None) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import kdsl
-import kdsl.compiler
+import kdsl.specialization
 from kdsl import Device, Ptr, atomic, i32, kernel
 
 
@@ -55,8 +55,8 @@ def count(total: Ptr[i32], by: i32) -> None:
 
 def test_many_threads_ask_and_one_compiles(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[Any] = []
-    run = kdsl.compiler.compile_cached
-    monkeypatch.setattr(kdsl.compiler, "compile_cached", lambda *a: runs.append(a) or time.sleep(0.05) or run(*a))
+    run = kdsl.specialization.compile_cached
+    monkeypatch.setattr(kdsl.specialization, "compile_cached", lambda *a: runs.append(a) or time.sleep(0.05) or run(*a))
 
     @kernel
     def fresh(out: Ptr[i32], n: i32) -> None:

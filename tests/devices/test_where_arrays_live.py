@@ -10,6 +10,7 @@ import pytest
 
 import kdsl
 import kdsl.compiler
+import kdsl.specialization
 from kdsl import Device, Ptr, f32, grid, i32, kernel, struct
 from kdsl.runtime.peers import reaches
 
@@ -78,8 +79,8 @@ def test_the_second_device_s_launches_are_remembered(pair: Pair, monkeypatch: py
 
 def test_one_compilation_is_enough_for_two_devices_of_one_kind(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[Any] = []
-    run = kdsl.compiler.compile_cached
-    monkeypatch.setattr(kdsl.compiler, "compile_cached", lambda *a: runs.append(a) or run(*a))
+    run = kdsl.specialization.compile_cached
+    monkeypatch.setattr(kdsl.specialization, "compile_cached", lambda *a: runs.append(a) or run(*a))
 
     @kernel
     def double(x: Ptr[f32]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import kdsl
-import kdsl.compiler
+import kdsl.specialization
 from kdsl import Array, Ptr, f32, f64, grid, i32, kernel, rsqrt, static_range
 
 
@@ -25,13 +25,13 @@ class Color(enum.Enum):
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kernels that were compiled, in order."""
     names: list[str] = []
-    run = kdsl.compiler.compile_cached
+    run = kdsl.specialization.compile_cached
 
     def counted(requests: Any, *arguments: Any, **keywords: Any) -> Any:
         names.extend(request.function.__name__ for request in requests)
         return run(requests, *arguments, **keywords)
 
-    monkeypatch.setattr(kdsl.compiler, "compile_cached", counted)
+    monkeypatch.setattr(kdsl.specialization, "compile_cached", counted)
     return names
 
 

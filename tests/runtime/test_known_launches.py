@@ -11,7 +11,8 @@ import pytest
 
 import kdsl
 from kdsl import Constexpr, Ptr, f32, f64, grid, i32, kernel
-from kdsl.compiler import ASKED_OFTEN, Kernel
+from kdsl.compiler import Kernel
+from kdsl.configured import ASKED_OFTEN
 from kdsl.current import DEVICES
 from kdsl.emulator import Emulator
 from kdsl.runtime import known
