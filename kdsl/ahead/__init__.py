@@ -1,1 +1,6 @@
-"""Kernels built ahead of time: PTX, machine code, a fatbin, a Python loader and a C header. The type stubs, too."""
+"""Kernels built ahead of time, and stubs for type checkers.
+
+build       `kdsl build`: PTX, machine code, a fatbin (`fatbin`), a Python loader (`loader`) and a C header (`header`)
+built       what all of these are made of
+stubs       `kdsl stubs`: a module's kernels as typed launchers, of stub_types
+"""

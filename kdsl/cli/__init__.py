@@ -1,4 +1,4 @@
-"""The `kdsl` command: demo, run, show, check, intrinsics, doctor."""
+"""The `kdsl` command. Commands with much to them are in files of their own: cache, ahead (build and stubs)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,34 @@
-"""Devices, memory and launches; the only place that imports cuda-python."""
+"""Devices, memory and launches; the only place that imports cuda-python.
+
+A launch
+    launch            what `@kernel` objects use: configurations (`config`) and their memo
+    launcher          a compiled kernel's, for one device; launcher_code: what is generated for it, of packer and
+                      tensor_packer; bound_launch: it with one configuration; enqueue: the last step
+    compiled_limits   what the kernel was compiled for; conditions: what must still be bound; contracts: what it requires
+    calls, known      kernels without types of their own; inference, generics, callables, constants: what arguments say
+    arguments         arrays as arguments; scalars, structs and vectors; markers: In, Out, InOut
+    host_arrays       NumPy's arrays, copied in and back; placement: on which device a launch is
+    prepared, derived launches made ahead, and launches without brackets; hooks: watching launches
+
+Arrays
+    memory            DeviceArray; layout, array_views, array_copies, array_streams, strided: what is done with one
+    allocation        who owns memory; memory_pool: where it comes from; host_memory: pinned, mapped and managed
+    interface, dlpack arrays of other libraries, which foreign_array describes; torch_tensors, jax_arrays: of these alone
+    shared_arrays     from_dlpack; dlpack_export: ours for others
+
+Streams
+    stream, event     over any device that has them, as stream_backend says; awaiting: for asyncio
+    graph             over any device that records them, as graph_backend says; graph_kernels: a node's arguments
+
+Modules
+    images, entries   what an image is, and the kernels in it; elf, cpp_names, image_variables
+    linking           through nvJitLink; ptx_linking: of PTX alone
+    variables         of loaded modules, by name
+
+The CUDA driver
+    driver            a GPU as a `kdsl.backend.Backend`; driver_*: its parts
+    device            `Device`, a GPU or the emulator; peers: several of them
+    cuda_errors       the driver's errors as exceptions; errors: what is raised before the driver is asked
+
+standalone            what `kdsl build` copies into loaders that need no kdsl
+"""
