@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kdsl.compiler import Kernel
@@ -30,6 +30,7 @@ class BuiltKernel:
     cluster: tuple[int, int, int] | None
     cooperative: bool
     contract: Contract
+    defaults: Mapping[str, Any]
 
     def writes(self, index: int) -> bool:
         """Whether it may write through a slot."""
@@ -58,6 +59,7 @@ def built(kernel: Kernel[Any], types: Sequence[Type], tree: Function, cooperativ
     return BuiltKernel(
         kernel.name, tree.name, (kernel.function.__doc__ or "").strip(), call, written, bounds[0] if bounds else None,
         tree.block_multiple, tree.options.cluster, cooperative, kernel.contract_for(named),
+        {name: value for name, (_, value) in kernel.defaults.items() if name in call.names},
     )  # fmt: skip
 
 

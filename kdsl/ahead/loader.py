@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,32 +15,48 @@ from kdsl.ahead.built import BuiltKernel, is_array, place_of
 from kdsl.contracts.contract import Extents
 from kdsl.contracts.evaluate import python_source
 from kdsl.contracts.expressions import Argument, Configured, Node, OfArray, show
-from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import ML_DTYPES, ArrayType, PointerType, ScalarType, Type, VectorType
+from kdsl.lang.complex_type import ComplexType
+from kdsl.lang.fixed_array import FixedArrayType
+from kdsl.lang.struct_type import StructField, StructType
+from kdsl.lang.types import ML_DTYPES, ArrayType, PointerType, ScalarType, TupleType, Type, VectorType
 from kdsl.runtime.calls import Slot
 from kdsl.runtime.formats import FORMATS
-from kdsl.runtime.standalone import contract, driver_module, kernel, passing
+from kdsl.runtime.standalone import (
+    configuration,
+    contract,
+    driver_module,
+    host_arrays,
+    kernel,
+    passing,
+    values,
+)
 from kdsl.version import __version__
 
-PARTS = (driver_module, contract, passing, kernel)
-OWN_NAMES = frozenset(name for part in PARTS for name in vars(part)) | {
-    "module",
-    "empty",
-    "to_device",
-    "synchronize",
-    "variable",
-    "Path",
-    "Protocol",
-}
-"""What a loader's own code is called."""
+PARTS = (values, driver_module, contract, host_arrays, passing, configuration, kernel)
+
+
+def _builtins_of(module: ModuleType) -> Iterator[str]:
+    """What a module calls of Python's own: a kernel of such a name would take its place."""
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.Name) and hasattr(builtins, node.id):
+            yield node.id
+
+
+OWN_NAMES = (
+    frozenset(name for part in PARTS for name in vars(part))
+    | frozenset(name for part in PARTS for name in _builtins_of(part))
+    | {"module", "empty", "to_device", "synchronize", "variable", "Path", "Protocol"}
+)
+"""What a loader's own code is called, and calls."""
 
 
 def loader(file: str, image: str, kernels: Sequence[BuiltKernel]) -> str:
     """The loader's text; ``image`` is the name of the fatbin, which lies beside it."""
     names = ", ".join(kernel.name for kernel in kernels)
     imports, body = _standalone()
+    shown = file.replace("\\", "\\\\").replace('"', '\\"')
     head = [
-        f'"""The kernels of {file}: {names}. Built by kdsl {__version__}: do not edit.',
+        f'"""The kernels of {shown}: {names}. Built by kdsl {__version__}: do not edit.',
         "",
         "A kernel is launched as kernel[grid, block](...), with NumPy arrays, which are copied, or with arrays in",
         "device memory: those of `to_device` and `empty`, and all that have `__cuda_array_interface__`.",
@@ -56,7 +74,7 @@ def loader(file: str, image: str, kernels: Sequence[BuiltKernel]) -> str:
         "empty, to_device, synchronize, variable = module.empty, module.to_device, module.synchronize, module.variable",
         "",
     ]
-    return "\n".join([*head, "", *imports, *tail_imports, "", "", *body, *tail]) + "\n".join(map(_kernel, kernels))
+    return "\n".join([*head, "", *imports, *tail_imports, "", "", *body, *tail]) + "\n".join(_kernels(kernels))
 
 
 def _standalone() -> tuple[list[str], list[str]]:
@@ -78,21 +96,36 @@ def _standalone() -> tuple[list[str], list[str]]:
     return [*plain, *(f"from {origin} import {', '.join(sorted(names))}" for origin, names in imports.items())], body
 
 
-def _kernel(kernel: BuiltKernel) -> str:
-    call = f"{kernel.name.title().replace('_', '')}Launch"
-    takes = "".join(
-        f", {name}: {_python(type)}" for name, type in zip(kernel.call.names, kernel.call.types, strict=True)
-    )
+def _kernels(kernels: Sequence[BuiltKernel]) -> Iterator[str]:
+    """The kernels, and their calls' classes, whose names are no one else's."""
+    taken = {*OWN_NAMES, *(built.name for built in kernels)}
+    for built in kernels:
+        call = fresh(f"{built.name.title().replace('_', '')}Launch", taken)
+        taken.add(call)
+        yield _kernel(built, call)
+
+
+def fresh(name: str, taken: Collection[str]) -> str:
+    """The name, with as many underscores after it as it takes to be none of those."""
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _kernel(kernel: BuiltKernel, call: str) -> str:
+    defaults = {name: text for name, value in kernel.defaults.items() if (text := _constant(value))}
     doc = f"{kernel.signature}\n\n{kernel.doc}" if kernel.doc else kernel.signature
     parameters = [_parameter(kernel, index, slot) for index, slot in enumerate(kernel.call.slots)]
     names = "".join(f"{name!r}, " for name in kernel.call.names)
+    given = ", ".join(f"{name!r}: {text}" for name, text in defaults.items())
+    tuples = {place: count for i, type in enumerate(kernel.call.types) for place, count in _tuples((i,), type)}
     return "\n".join(
         [
             "",
             f"class {call}(Protocol):",
             f"    {doc!r}",
             "",
-            f"    def __call__(self{takes}) -> None: ...",
+            f"    def __call__({', '.join(_takes(kernel, defaults))}) -> None: ...",
             "",
             "",
             f"{kernel.name}: Kernel[{call}] = Kernel(",
@@ -100,11 +133,47 @@ def _kernel(kernel: BuiltKernel) -> str:
             *(["    ["] + [f"        {parameter}," for parameter in parameters] + ["    ],"]),
             f"    most_threads={kernel.most_threads}, multiple={kernel.multiple}, cluster={kernel.cluster}, "
             f"cooperative={kernel.cooperative},",
+            *([f"    defaults={{{given}}},"] if defaults else []),
+            *([f"    tuples={tuples},"] if tuples else []),
             *_contract(kernel),
             ")",
             "",
         ]
     )
+
+
+def _takes(kernel: BuiltKernel, defaults: Collection[str]) -> list[str]:
+    """The parameters of its call; after one with a default, one without can only be given by name."""
+    parts = [fresh("self", kernel.call.names)]
+    by_name = False
+    for i, (name, type) in enumerate(zip(kernel.call.names, kernel.call.types, strict=True)):
+        if name not in defaults and not by_name and any(n in defaults for n in kernel.call.names[:i]):
+            by_name = True
+            parts.append("*")
+        parts.append(f"{name}: {_python(type)}{' = ...' if name in defaults else ''}")
+    return parts
+
+
+def _constant(value: Any) -> str:
+    """The text of a default value; "" for what a loader cannot say: it has to be given."""
+    value = value.item() if isinstance(value, np.generic) else value
+    match value:
+        case float():
+            return f"float({str(value)!r})"
+        case bool() | int():
+            return repr(value)
+        case tuple():
+            parts = [_constant(part) for part in value]
+            return f"({''.join(f'{part}, ' for part in parts)})" if all(parts) else ""
+    return ""
+
+
+def _tuples(place: tuple[int, ...], type: Type) -> Iterator[tuple[tuple[int, ...], int]]:
+    """The places of the tuples in a parameter, outer ones first, and how many elements they have."""
+    if isinstance(type, TupleType):
+        yield place, len(type.elements)
+        for i, element in enumerate(type.elements):
+            yield from _tuples((*place, i), element)
 
 
 def _contract(kernel: BuiltKernel) -> list[str]:
@@ -117,7 +186,7 @@ def _contract(kernel: BuiltKernel) -> list[str]:
     def name(node: Node) -> str:
         match node:
             case Argument(name):
-                return f"v.argument({name!r})"
+                return f"v.argument({name!r}, {_python(types[name])})"
             case OfArray(name, attribute, axis):
                 array = types[name]
                 if attribute == "ndim" and isinstance(array, ArrayType):
@@ -155,49 +224,55 @@ def _parameter(kernel: BuiltKernel, index: int, slot: Slot) -> str:
     """The text of a `passing.Parameter`."""
     place, type = place_of(kernel.call, slot), slot.type
     match type:
-        case ScalarType(name):
-            return f"Scalar({slot.name!r}, {'e2' if name == 'bf16' else FORMATS[name]!r}, {place})"
-        case VectorType():
-            return f"Record({slot.name!r}, {_dtype(type.element)}, {type.lanes}, {place})"
+        case ScalarType(name) if name in FORMATS:
+            return f"Scalar({slot.name!r}, {_format(type)!r}, {place})"
+        case VectorType(ScalarType() as element, lanes) if element.name in FORMATS:
+            return f"Vector({slot.name!r}, {_format(element)!r}, {lanes}, False, {place})"
+        case ComplexType():
+            return f"Vector({slot.name!r}, {_format(type.component)!r}, 2, True, {place})"
         case StructType():
-            return f"Record({slot.name!r}, {_dtype(type)}, 1, {place})"
+            return f"Record({slot.name!r}, {_element(type)}, {place})"
         case PointerType() | ArrayType():
             return _array(kernel, index, slot, type, place)
     raise TypeError(f"{kernel.name}: no loader passes a {type}, which is what `{slot.name}` takes")
 
 
+def _format(type: ScalarType) -> str:
+    return "e2" if type.name == "bf16" else FORMATS[type.name]
+
+
 def _array(kernel: BuiltKernel, index: int, slot: Slot, type: PointerType | ArrayType, place: tuple[int, ...]) -> str:
-    match type.element:
-        case VectorType(element, lanes):
-            dtype, align = _dtype(element), type.element.align
-        case PointerType() | ScalarType() | StructType() as element:
-            dtype, align, lanes = _dtype(element), element.align, 1
-        case _:
-            raise TypeError(f"{kernel.name}: no loader passes a {type}, which is what `{slot.name}` takes")
-    text = f"Array({slot.name!r}, {dtype}, {kernel.writes(index)}, {place}, {align}, {lanes}"
+    element: Any = type.element
+    lanes = 1
+    if isinstance(element, VectorType):
+        align, lanes, element = element.align, element.lanes, element.element
+    elif isinstance(element, PointerType | ScalarType | StructType):
+        align = element.align
+    else:
+        raise TypeError(f"{kernel.name}: no loader passes a {type}, which is what `{slot.name}` takes")
+    text = f"Array({slot.name!r}, {_element(element)}, {kernel.writes(index)}, {place}, {align}, {lanes}"
     if isinstance(type, ArrayType):
         wide = type.index is not None and type.index.bits == 64
         text += f", {type.ndim}, {type.strided}, {'q' if wide else 'i'!r}"
     return f"{text})"
 
 
-def _dtype(type: Any) -> str:
-    """The text of a NumPy dtype, or of the name and size of one that NumPy lacks."""
+def _element(type: Any) -> str:
+    """The text of a `values.Element`."""
     if isinstance(type, ScalarType) and type.name in ML_DTYPES:
-        return f"({ML_DTYPES[type.name]!r}, {type.size})"
-    return f"np.dtype({_spelled(type.numpy)})"
+        return f"Small({ML_DTYPES[type.name]!r}, {type.size})"
+    if isinstance(type, StructType) and not isinstance(type, ComplexType):
+        parts = "".join(f"{_part(field)}, " for field in type.fields)
+        return f"Fields(({parts}), {type.size})"
+    return f"np.dtype({type.numpy.str!r})"
 
 
-def _spelled(dtype: np.dtype[Any]) -> str:
-    if dtype.subdtype is not None:
-        base, shape = dtype.subdtype
-        return f"({_spelled(base)}, {shape})"
-    if dtype.names is None:
-        return repr(dtype.str)
-    assert dtype.fields is not None
-    formats = ", ".join(_spelled(dtype.fields[name][0]) for name in dtype.names)
-    offsets = [dtype.fields[name][1] for name in dtype.names]
-    return (
-        f"{{'names': {list(dtype.names)}, 'formats': [{formats}], 'offsets': {offsets}, 'itemsize': {dtype.itemsize}, "
-        f"'aligned': {dtype.isalignedstruct}}}"
-    )
+def _part(field: StructField) -> str:
+    """The text of a `values.Part`."""
+    held: Any = field.type
+    shape: tuple[int, ...] = ()
+    if isinstance(held, FixedArrayType):
+        shape, held = held.shape, held.element
+    if isinstance(held, VectorType):
+        shape, held = (*shape, held.lanes), held.element
+    return f"Part({field.name!r}, {_element(held)}, {shape}, {field.offset})"

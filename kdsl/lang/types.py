@@ -407,9 +407,9 @@ def as_type(annotation: Any) -> Type:
     if isinstance(annotation, type) and isinstance(made := vars(annotation).get(STRUCT_TYPE), StructType):
         return made
     python: dict[Any, Type] = {int: I32, float: F32, bool: boolean, complex: COMPLEX64}
-    if annotation in python:
-        return python[annotation]
     try:
+        if annotation in python:
+            return python[annotation]
         dtype = np.dtype(annotation)
     except TypeError:
         raise TypeError(f"{annotation!r} is not a type of the kernel language") from None

@@ -68,6 +68,8 @@ class EmulatedDriver:
 
     def _cuCtxSynchronize(self) -> None: ...
 
+    def _cuStreamSynchronize(self, stream: int) -> None: ...
+
     def _cuLaunchKernel(self, function: Any, *more: Any) -> None:
         grid, block, (shared, stream, pointers, extra) = more[:3], more[3:6], more[6:]
         assert extra == 0

@@ -35,10 +35,9 @@ class Values:
         self.by_name = dict(zip(names, given, strict=True))
         self.grid, self.block, self.shared = grid, block, shared
 
-    def argument(self, name: str) -> Any:
-        """A scalar, as a plain number of Python's."""
-        value = self.by_name[name]
-        return value.item() if isinstance(value, np.generic | np.ndarray) else value
+    def argument(self, name: str, kind: type[bool] | type[int] | type[float]) -> Any:
+        """A scalar, as a plain number of Python's: NumPy's would wrap, or compare by a rounding of its own."""
+        return kind(self.by_name[name])
 
     def array(self, name: str, attribute: str, axis: int, lanes: int) -> int:
         """What is known of an array; elements of ``lanes`` numbers are one."""
@@ -46,7 +45,9 @@ class Values:
         interface = value.__array_interface__ if isinstance(value, np.ndarray) else value.__cuda_array_interface__
         shape, item = tuple[int, ...](interface["shape"]), np.dtype(interface["typestr"]).itemsize
         if attribute == "ptr":
-            return int(interface["data"][0])
+            # As it is passed: what has no elements on the host has no memory on the device.
+            is_nowhere = isinstance(value, np.ndarray) and not value.size
+            return 0 if is_nowhere else int(interface["data"][0] or 0)
         if attribute == "shape":
             return int(shape[axis])
         if attribute == "strides":

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 import operator
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+from kdsl.runtime.standalone.values import is_masked
 
 
 class CudaError(RuntimeError):
@@ -52,6 +55,9 @@ class DeviceArray:
 
     def copy_from(self, host: np.ndarray[Any, Any]) -> None:
         """Replace all elements. ValueError for another shape or dtype."""
+        host = np.asanyarray(host)
+        if is_masked(host):
+            raise ValueError("copy_from() takes no masked array; pass its .data")
         if host.shape != self.shape or host.dtype != self.dtype:
             raise ValueError(f"copy_from() takes {self.dtype} of shape {self.shape}, got {host.dtype} {host.shape}")
         if host.nbytes:
@@ -61,8 +67,7 @@ class DeviceArray:
     def __del__(self) -> None:
         address = getattr(self, "address", 0)
         if address:
-            # The driver's code, if any, is of an earlier fault, which the next call reports.
-            self.module.driver.cuMemFree(address)
+            self.module.free(address)
 
 
 class Module:
@@ -130,6 +135,15 @@ class Module:
                     self._handle = self.checked("loading the kernels, which are built for certain GPUs", loaded)
         return self._handle
 
+    def free(self, address: int) -> None:
+        """Give memory back, on whatever thread; its context stays what it is."""
+        api = self.driver
+        _, current = api.cuCtxGetCurrent()
+        api.cuCtxSetCurrent(self._context)
+        # The driver's code, if any, is of an earlier fault, which the next call reports.
+        api.cuMemFree(address)
+        api.cuCtxSetCurrent(current)
+
     def function(self, entry: str) -> Any:
         return self.call("cuModuleGetFunction", self.handle, entry.encode())
 
@@ -142,14 +156,19 @@ class Module:
         """Wait for all work, and raise what went wrong in it."""
         self.call("cuCtxSynchronize")
 
-    def empty(self, shape: int | tuple[int, ...], dtype: Any = np.float32) -> DeviceArray:
+    def empty(self, shape: int | Sequence[int], dtype: Any = np.float32) -> DeviceArray:
         """An array in device memory whose elements are not set."""
-        extents = shape if isinstance(shape, tuple) else (shape,)
-        return DeviceArray(self, tuple(map(operator.index, extents)), np.dtype(dtype))
+        extents = tuple(map(operator.index, shape if isinstance(shape, tuple | list) else (shape,)))
+        made = np.dtype(dtype)
+        if min(extents, default=0) < 0:
+            raise ValueError(f"negative extent in the shape {extents}")
+        if made.hasobject or made.subdtype is not None or not made.isnative:
+            raise TypeError(f"no kernel reads elements of {made}")
+        return DeviceArray(self, extents, made)
 
     def to_device(self, host: Any) -> DeviceArray:
         """A copy of a NumPy array in device memory."""
-        array = np.asarray(host)
+        array = np.asanyarray(host)
         out = self.empty(array.shape, array.dtype)
         out.copy_from(array)
         return out

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import math
-import operator
-from collections.abc import Sequence
-from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, NoReturn, TypeVar, cast
 
+from kdsl.runtime.standalone.configuration import check_limits, extents, shared_bytes, stream_handle
 from kdsl.runtime.standalone.contract import Contract, Values
 from kdsl.runtime.standalone.driver_module import Module
-from kdsl.runtime.standalone.passing import HostArrays, Parameter, in_order, passed
+from kdsl.runtime.standalone.host_arrays import HostArrays
+from kdsl.runtime.standalone.passing import Parameter, check_tuples, in_order, passed
 
 L = TypeVar("L")
 """A kernel's call, a Protocol with its parameters."""
-
-Extents: TypeAlias = "int | tuple[int, ...]"
 
 CLUSTER, COOPERATIVE = "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION", "CU_LAUNCH_ATTRIBUTE_COOPERATIVE"
 
@@ -29,7 +28,8 @@ class Kernel(Generic[L]):
     """A kernel: ``kernel[grid, block](...)``, also ``[grid, block, stream]`` and ``[grid, block, stream, shared]``.
 
     ``most_threads`` is the largest block it is compiled for, ``multiple`` what the threads of a block are a multiple
-    of, ``cluster`` the blocks of its clusters; ``cooperative``: all its blocks must run together.
+    of, ``cluster`` the blocks of its clusters; ``cooperative``: all its blocks must run together. ``tuples`` says how
+    many elements the tuples among the arguments have, by their places.
     """
 
     def __init__(
@@ -43,10 +43,13 @@ class Kernel(Generic[L]):
         cluster: tuple[int, int, int] | None = None,
         cooperative: bool = False,
         contract: Contract | None = None,
+        defaults: Mapping[str, Any] | None = None,
+        tuples: Mapping[tuple[int, ...], int] | None = None,
     ) -> None:
         self.module, self.entry, self.names, self.parameters = module, entry, names, tuple(parameters)
         self.most_threads, self.multiple = most_threads, multiple
         self.cluster, self.cooperative, self.contract = cluster, cooperative, contract or Contract()
+        self.defaults, self.tuples = defaults or {}, tuples or {}
         self._function: Any = None
 
     @property
@@ -58,26 +61,44 @@ class Kernel(Generic[L]):
     def __getitem__(self, configuration: Any) -> L:
         if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
             raise TypeError(f"{self.entry}[grid, block], [grid, block, stream] or [grid, block, stream, shared_bytes]")
-        grid, block, stream, shared = (*configuration, None, 0)[:2] + (*configuration[2:], None, 0)[:2]
-        return cast(L, Launch(self, _extents("grid", grid), _extents("block", block), _stream(stream), shared or 0))
+        grid, block, *rest = configuration
+        stream, shared = stream_handle(rest[0] if rest else None), rest[1] if len(rest) > 1 else 0
+        launch = Launch(self, extents("grid", grid), extents("block", block), stream, shared)
+        return cast(L, launch)
 
     @property
     def launch(self) -> L:
         """``kernel.launch(...)`` without brackets, for a kernel whose contract says grid and block."""
         return cast(L, self._launched)
 
-    def _launched(self, *arguments: Any, **keywords: Any) -> None:
+    def _launched(self, /, *arguments: Any, **keywords: Any) -> None:
         contract = self.contract
         if contract.grid is None or contract.block is None:
             raise TypeError(
                 f"{self.entry} has no contract that says its grid and block: {self.entry}[grid, block](...)"
             )
-        values = Values(self.names, in_order(self.entry, self.names, arguments, keywords))
-        grid, shared = contract.grid(values), contract.shared(values) if contract.shared is not None else 0
-        if 0 not in grid:
-            Launch(self, grid, _extents("block", contract.block(values)), 0, shared)(*arguments, **keywords)
+        given = in_order(self.entry, self.names, arguments, keywords, self.defaults)
+        self.packed(given, HostArrays(self.module))  # which says what is wrong with an argument
+        values = Values(self.names, given)
+        try:
+            grid, block = contract.grid(values), contract.block(values)
+            shared = contract.shared(values) if contract.shared is not None else 0
+        except (ArithmeticError, IndexError) as error:
+            raise ValueError(f"{self.entry}: no configuration follows from these arguments: {error}") from None
+        if min(*grid, shared) < 0 or min(block) < 1:
+            raise ValueError(
+                f"{self.entry}: of these arguments follow grid = {grid}, block = {block}, shared = {shared}"
+            )
+        is_empty = 0 in grid
+        launch = Launch(self, grid, extents("block", block), 0, shared, is_empty=is_empty)
+        launch(*given)
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> NoReturn:
+    def packed(self, given: Sequence[Any], host: HostArrays) -> list[Any]:
+        """The values of all parameters: bytes, or functions that give them once host arrays have addresses."""
+        check_tuples(self.entry, self.tuples, self.names, given)
+        return [value for parameter in self.parameters for value in passed(self.entry, parameter, given, host)]
+
+    def __call__(self, /, *arguments: Any, **keywords: Any) -> NoReturn:
         raise TypeError(f"{self.entry} is launched as {self.entry}[grid, block](...)")
 
     def __repr__(self) -> str:
@@ -88,8 +109,15 @@ class Launch:
     """A kernel with its configuration."""
 
     def __init__(
-        self, kernel: Kernel[Any], grid: Sequence[int], block: Sequence[int], stream: Any, shared: int
+        self,
+        kernel: Kernel[Any],
+        grid: Sequence[int],
+        block: Sequence[int],
+        stream: Any,
+        shared: Any,
+        is_empty: bool = False,
     ) -> None:
+        check_limits(grid, block)
         threads = math.prod(block)
         if kernel.most_threads is not None and threads > kernel.most_threads:
             raise ValueError(f"block = {block}: {kernel.entry} is compiled for at most {kernel.most_threads} threads")
@@ -98,20 +126,21 @@ class Launch:
         fixed = kernel.contract.fixed_block
         if fixed is not None and tuple(block) != fixed:
             raise ValueError(f"block = {block}: {kernel.entry} is compiled for blocks of {fixed}")
+        if kernel.cluster is not None and any(n % c for n, c in zip(grid, kernel.cluster, strict=True)):
+            raise ValueError(f"grid = {grid}: {kernel.entry} takes a multiple of its clusters' {kernel.cluster}")
         self.kernel, self.grid, self.block, self.stream = kernel, grid, block, stream
-        self.shared = operator.index(shared)
+        self.shared, self.is_empty = shared_bytes(shared), is_empty
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> None:
+    def __call__(self, /, *arguments: Any, **keywords: Any) -> None:
         kernel = self.kernel
-        given = in_order(kernel.entry, kernel.names, arguments, keywords)
-        module = kernel.module
+        given = in_order(kernel.entry, kernel.names, arguments, keywords, kernel.defaults)
+        host = HostArrays(kernel.module)
+        packed = kernel.packed(given, host)
+        self._check(given)
+        if self.is_empty:
+            return
         function = kernel.function
-        host = HostArrays(module)
         try:
-            packed = [
-                value for parameter in kernel.parameters for value in passed(kernel.entry, parameter, given, host)
-            ]
-            self._check(given)
             host.copy_in()
             values = [value() if callable(value) else value for value in packed]
             for stream in host.producers:
@@ -178,25 +207,3 @@ class Launch:
             attributes[-1].value.cooperative = 1
         config.attrs, config.numAttrs = attributes, len(attributes)
         return config
-
-
-def _extents(what: str, value: Extents) -> tuple[int, int, int]:
-    given = value if isinstance(value, tuple) else (value,)
-    extents = [operator.index(extent) for extent in given]
-    if not 1 <= len(extents) <= 3 or min(extents) < 1:
-        raise ValueError(f"{what} = {value!r} takes 1 to 3 numbers of at least 1")
-    x, y, z = extents + [1] * (3 - len(extents))
-    return x, y, z
-
-
-def _stream(stream: Any) -> int:
-    """The handle in a stream of another library, or an int; 0 for None."""
-    if stream is None:
-        return 0
-    protocol = getattr(stream, "__cuda_stream__", None)
-    if protocol is not None:
-        return int((protocol() if callable(protocol) else protocol)[1])
-    for name in ("cuda_stream", "ptr"):
-        if isinstance(getattr(stream, name, None), int):
-            return int(getattr(stream, name))
-    return operator.index(stream)

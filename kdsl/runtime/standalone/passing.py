@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-import operator
-import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kdsl.runtime.standalone.driver_module import Module
+from kdsl.runtime.standalone.host_arrays import HostArrays
+from kdsl.runtime.standalone.values import Element, is_masked, number, record, same, vector
+
+INT32_ELEMENTS = 2**31 - 1
 
 
 class Scalar(NamedTuple):
@@ -21,22 +22,31 @@ class Scalar(NamedTuple):
     place: tuple[int, ...]
 
 
-class Record(NamedTuple):
-    """A struct, complex number or vector by value: an element of ``dtype``, or ``lanes`` of them."""
+class Vector(NamedTuple):
+    """As many numbers, by value; of one complex number its two parts."""
 
     name: str
-    dtype: np.dtype[Any]
+    format: str
     lanes: int
+    is_complex: bool
+    place: tuple[int, ...]
+
+
+class Record(NamedTuple):
+    """A struct by value."""
+
+    name: str
+    element: Element
     place: tuple[int, ...]
 
 
 class Array(NamedTuple):
-    """Global memory. ``dtype`` is NumPy's, or the name of one that NumPy lacks and its bytes. ``rank`` is None for a
-    pointer; otherwise extents are passed as well, in struct's ``extent`` format, and with ``strided`` strides.
+    """Global memory. ``rank`` is None for a pointer; otherwise extents are passed as well, in struct's ``extent``
+    format, and with ``strided`` strides.
     """
 
     name: str
-    dtype: np.dtype[Any] | tuple[str, int]
+    element: Element
     written: bool
     place: tuple[int, ...]
     align: int = 1
@@ -46,10 +56,16 @@ class Array(NamedTuple):
     extent: str = "i"
 
 
-Parameter = Scalar | Record | Array
+Parameter = Scalar | Vector | Record | Array
 
 
-def in_order(entry: str, names: Sequence[str], arguments: Sequence[Any], keywords: dict[str, Any]) -> Sequence[Any]:
+def in_order(
+    entry: str,
+    names: Sequence[str],
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+) -> Sequence[Any]:
     """One argument for each name; TypeError for a call that does not fit."""
     takes = f"{entry}({', '.join(names)})"
     if len(arguments) > len(names):
@@ -61,10 +77,22 @@ def in_order(entry: str, names: Sequence[str], arguments: Sequence[Any], keyword
         if name in given:
             raise TypeError(f"{takes}: {name} is given twice")
         given[name] = value
+    given = {**defaults, **given}
     missing = [name for name in names if name not in given]
     if missing:
         raise TypeError(f"{takes}: {', '.join(missing)} missing")
     return [given[name] for name in names]
+
+
+def check_tuples(entry: str, tuples: Mapping[tuple[int, ...], int], names: Sequence[str], given: Sequence[Any]) -> None:
+    """TypeError for what is no tuple of as many elements as the one at its place has; outer ones come first."""
+    for (first, *rest), count in tuples.items():
+        value = given[first]
+        for index in rest:
+            value = value[index]
+        if not isinstance(value, tuple) or len(value) != count:
+            place = names[first] + "".join(f"[{index}]" for index in rest)
+            raise TypeError(f"{entry}: argument `{place}` takes a tuple of {count}, got {value!r}")
 
 
 def passed(entry: str, parameter: Parameter, given: Sequence[Any], host: HostArrays) -> list[Any]:
@@ -75,177 +103,105 @@ def passed(entry: str, parameter: Parameter, given: Sequence[Any], host: HostArr
     where = f"{entry}: argument `{parameter.name}`"
     match parameter:
         case Scalar():
-            return [_number(where, parameter.format, value)]
+            return [number(where, parameter.format, value)]
+        case Vector():
+            return [vector(where, parameter.format, parameter.lanes, parameter.is_complex, value)]
         case Record():
-            return [_record(where, parameter, value)]
+            return [record(where, parameter.element, value)]
         case Array():
             return _array(where, parameter, value, host)
 
 
-def _number(where: str, format: str, value: Any) -> bytes:
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
-    if format == "?":
-        if not isinstance(value, bool | np.bool_):
-            raise TypeError(f"{where} takes a bool, got {value!r}")
-        return struct.pack("?", bool(value))
-    is_float = format in ("e", "e2", "f", "d")
-    if isinstance(value, str | bytes | complex) or not hasattr(type(value), "__float__" if is_float else "__index__"):
-        if not (isinstance(value, np.bool_) or (is_float and hasattr(type(value), "__index__"))):
-            raise TypeError(f"{where} takes {'a real number' if is_float else 'an int'}, got {value!r}")
-        value = int(value)
-    try:
-        if format == "e2":
-            return _bfloat16(float(value))
-        return struct.pack(f"<{format}", float(value) if is_float else operator.index(value))
-    except (OverflowError, struct.error):
-        raise ValueError(f"{where}: {value!r} does not fit") from None
+class _Found(NamedTuple):
+    """What is known of an array that was given."""
 
-
-def _bfloat16(number: float) -> bytes:
-    """The nearest bfloat16, ties to even: rounded once, by way of a float32 that is rounded to odd."""
-    bits: int = struct.unpack("<I", struct.pack("<f", number))[0]
-    if math.isnan(number):
-        return b"\xff\x7f"
-    back: float = struct.unpack("<f", struct.pack("<I", bits))[0]
-    if back != number:
-        bits = (bits - 1 if abs(back) > abs(number) else bits) | 1
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    if math.isfinite(number) and rounded & 0x7FFF == 0x7F80:
-        raise OverflowError
-    return struct.pack("<H", rounded)
-
-
-def _record(where: str, parameter: Record, value: Any) -> bytes:
-    shape = (parameter.lanes,) if parameter.lanes > 1 else ()
-    dtype = parameter.dtype
-    array = np.asarray(value) if not isinstance(value, tuple) or shape else np.array(value, dtype)
-    fits = array.dtype == dtype if dtype.names else np.can_cast(array.dtype, dtype, "same_kind")
-    if array.shape != shape or not fits:
-        takes = f"{parameter.lanes} numbers of {dtype}" if shape else f"a value of {dtype}"
-        raise TypeError(f"{where} takes {takes}, got {value!r}")
-    converted = array.astype(dtype)
-    if dtype.kind in "iu" and not np.array_equal(converted, array):
-        raise ValueError(f"{where}: {value!r} does not fit {dtype}")
-    return converted.tobytes()
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    address: int
+    dtype: np.dtype[Any]
+    name: str
+    readonly: bool
 
 
 def _array(where: str, parameter: Array, value: Any, host: HostArrays) -> list[Any]:
-    found = value if isinstance(value, np.ndarray) else getattr(value, "__cuda_array_interface__", None)
-    if found is None:
-        raise TypeError(f"{where} takes a NumPy array or a CUDA array, got {type(value).__name__}")
-    if isinstance(found, np.ndarray):
-        shape, typestr, strides, readonly = found.shape, found.dtype, found.strides, not found.flags.writeable
-        name = found.dtype.name
-    else:
-        shape, strides, readonly = tuple(found["shape"]), found.get("strides"), found["data"][1]
-        typestr = np.dtype([tuple(d) for d in found["descr"]] if found["typestr"][1] == "V" else found["typestr"])
-        name = str(getattr(value, "dtype", typestr)).rpartition(".")[2]
-        if found.get("mask") is not None:
-            raise TypeError(f"{where}: a masked array")
-        if found.get("stream"):
-            host.producers.add(int(found["stream"]))
-    if not _same(parameter.dtype, typestr, name):
-        wanted = parameter.dtype[0] if isinstance(parameter.dtype, tuple) else parameter.dtype
-        raise TypeError(f"{where} takes an array of {wanted}, got one of {name}")
-    if parameter.written and readonly:
+    found = _of_numpy(where, value) if isinstance(value, np.ndarray) else _of_device(where, value, host)
+    if not same(parameter.element, found.dtype, found.name):
+        raise TypeError(f"{where} takes an array of {parameter.element}, got one of {found.name}")
+    if parameter.written and found.readonly:
         raise ValueError(f"{where}: the kernel writes to it, and the array is read-only")
-    extents = _extents_of(where, parameter, shape)
-    strides = _element_strides(where, parameter, shape, strides, typestr.itemsize)
-    if isinstance(found, np.ndarray):
-        address = host.add(found, parameter.written, typestr.itemsize)
+    if found.address % parameter.align and 0 not in found.shape:
+        raise ValueError(f"{where}: its address is no multiple of {parameter.align}; pass a copy")
+    extents, strides = _layout(where, parameter, found)
+    address = found.address
+    if isinstance(value, np.ndarray):
+        pointer: Any = host.add(value, parameter.written)
     else:
-        address = found["data"][0]
-        if address % parameter.align:
-            raise ValueError(f"{where}: the address is no multiple of {parameter.align}")
-    passed: list[Any] = [address if callable(address) else struct.pack("<Q", address)]
-    try:
-        passed += [struct.pack(f"<{parameter.extent}", n) for n in (*extents, *strides)]
-    except struct.error:
-        raise ValueError(f"{where}: its extents do not fit 32 bits") from None
-    return passed
+        pointer = address.to_bytes(8, "little")
+    size = 4 if parameter.extent == "i" else 8
+    return [pointer, *(n.to_bytes(size, "little", signed=True) for n in (*extents, *strides))]
 
 
-def _same(wanted: np.dtype[Any] | tuple[str, int], dtype: np.dtype[Any], name: str) -> bool:
-    if isinstance(wanted, tuple):
-        return name == wanted[0] and dtype.itemsize == wanted[1]
-    return dtype == wanted
+def _of_numpy(where: str, array: np.ndarray[Any, Any]) -> _Found:
+    if is_masked(array):
+        raise TypeError(f"{where}: a masked array; pass its .data")
+    if array.ndim == 0:
+        raise TypeError(f"{where}: an array of no dimensions; pass it reshaped, a.reshape(1)")
+    address = int(array.__array_interface__["data"][0])
+    return _Found(array.shape, array.strides, address, array.dtype, array.dtype.name, not array.flags.writeable)
 
 
-def _extents_of(where: str, parameter: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The extents that are passed: none for a pointer; of arrays of vectors all but the components."""
-    if parameter.lanes > 1:
+def _of_device(where: str, value: Any, host: HostArrays) -> _Found:
+    """An array in device memory, by its `__cuda_array_interface__`."""
+    interface = None if isinstance(value, type) else getattr(value, "__cuda_array_interface__", None)
+    if not isinstance(interface, Mapping):
+        raise TypeError(f"{where} takes a NumPy array or a CUDA array, got {type(value).__name__}")
+    if interface.get("mask") is not None:
+        raise TypeError(f"{where}: a masked array")
+    dtype = getattr(value, "dtype", None)
+    if not isinstance(dtype, np.dtype):
+        descr, typestr = list(interface.get("descr") or ()), interface["typestr"]
+        is_record = typestr[1] == "V" and descr not in ([], [("", typestr)])
+        name = str(dtype).rpartition(".")[2]
+        dtype = np.lib.format.descr_to_dtype(descr) if is_record else np.dtype(typestr)
+    else:
+        name = dtype.name
+    stream = interface.get("stream")
+    if stream:
+        host.producers.add(int(stream))
+    shape = tuple(map(int, interface["shape"]))
+    address, readonly = interface["data"]
+    strides = interface.get("strides")
+    if strides is None:
+        strides = (step * dtype.itemsize for step in _contiguous(shape))
+    return _Found(shape, tuple(map(int, strides)), int(address or 0), dtype, name, bool(readonly))
+
+
+def _layout(where: str, parameter: Array, found: _Found) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The extents and strides that are passed: none for a pointer; of arrays of vectors all but the components."""
+    shape, itemsize, lanes = found.shape, found.dtype.itemsize, parameter.lanes
+    is_empty = 0 in shape
+    elements = tuple(stride // itemsize for stride in found.strides)
+    wanted = _contiguous(shape)
+    differ = any(e != w for extent, e, w in zip(shape, elements, wanted, strict=True) if extent > 1)
+    odd = any(stride % itemsize for extent, stride in zip(shape, found.strides, strict=True) if extent > 1)
+    if not is_empty and (odd or (differ and (lanes > 1 or not parameter.strided))):
+        raise ValueError(f"{where}: the array is not contiguous; pass np.ascontiguousarray(...)")
+    if lanes > 1:
         count = math.prod(shape) if parameter.rank is None else (shape[-1] if shape else 0)
-        if count % parameter.lanes or (parameter.rank is not None and count != parameter.lanes):
-            raise ValueError(f"{where}: its last dimension is no vector of {parameter.lanes}, shape {shape}")
-        shape = shape[:-1]
+        if count % lanes or (parameter.rank is not None and count != lanes):
+            raise ValueError(f"{where}: its last dimension is no vector of {lanes}, shape {shape}")
+        shape, elements = shape[:-1], _contiguous(shape[:-1])
     if parameter.rank is None:
-        return ()
+        return (), ()
     if len(shape) != parameter.rank:
-        raise ValueError(f"{where} takes {parameter.rank} dimensions, got shape {shape}")
-    return shape
+        raise ValueError(f"{where} takes {parameter.rank} dimensions, got shape {found.shape}")
+    furthest = 0 if is_empty else sum(abs(e) * (n - 1) for n, e in zip(shape, elements, strict=True))
+    # The kernel computes offsets in as many bits as its extents have.
+    if parameter.extent == "i" and (furthest >= INT32_ELEMENTS or max(shape, default=0) > INT32_ELEMENTS):
+        raise ValueError(f"{where}: an array of shape {found.shape}, whose offsets do not fit 32 bits")
+    return shape, elements if parameter.strided else ()
 
 
-def _element_strides(
-    where: str, parameter: Array, shape: tuple[int, ...], strides: Any, itemsize: int
-) -> tuple[int, ...]:
-    contiguous = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
-    elements = contiguous if strides is None else tuple(stride // itemsize for stride in strides)
-    if not parameter.strided:
-        differ = any(e != c for extent, e, c in zip(shape, elements, contiguous, strict=True) if extent > 1)
-        if differ and 0 not in shape:
-            raise ValueError(f"{where}: the array is not contiguous; pass np.ascontiguousarray(...)")
-        return ()
-    return elements
-
-
-class HostArrays:
-    """The arrays of one launch. Host memory that several share is one buffer on the device."""
-
-    def __init__(self, module: Module) -> None:
-        self.module = module
-        self.spans: list[list[int]] = []  # low, high, whether written, device address
-        self.kept: list[Any] = []
-        self.producers: set[int] = set()
-        """Streams on which the arrays of other libraries are made."""
-
-    def add(self, array: np.ndarray[Any, Any], written: bool, itemsize: int) -> Any:
-        """What gives the packed address once the arrays are copied in."""
-        start = int(array.__array_interface__["data"][0])
-        reaches = [(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)] if array.size else []
-        low = start + sum(min(reach, 0) for reach in reaches)
-        high = start + sum(max(reach, 0) for reach in reaches) + (itemsize if array.size else 0)
-        self.kept.append(array)
-        if low < high:
-            self._join(low, high, written)
-        return lambda: struct.pack("<Q", self._address(start) if low < high else 0)
-
-    def _join(self, low: int, high: int, written: bool) -> None:
-        overlapping = [span for span in self.spans if span[0] < high and low < span[1]]
-        self.spans = [span for span in self.spans if span not in overlapping]
-        low = min([low, *(span[0] for span in overlapping)])
-        high = max([high, *(span[1] for span in overlapping)])
-        self.spans.append([low, high, int(written or any(span[2] for span in overlapping)), 0])
-
-    def _address(self, host: int) -> int:
-        low, _, _, device = next(span for span in self.spans if span[0] <= host < span[1])
-        return device + low % 256 + host - low
-
-    def copy_in(self) -> None:
-        for span in self.spans:
-            low, high = span[:2]
-            # Alignment on the host is kept on the device.
-            span[3] = int(self.module.call("cuMemAlloc", high - low + low % 256))
-            self.module.call("cuMemcpyHtoD", span[3] + low % 256, low, high - low)
-
-    def copy_back(self) -> None:
-        if self.spans:
-            self.module.synchronize()
-        for low, high, written, device in self.spans:
-            if written:
-                self.module.call("cuMemcpyDtoH", low, device + low % 256, high - low)
-
-    def release(self) -> None:
-        for span in self.spans:
-            if span[3]:
-                self.module.driver.cuMemFree(span[3])
+def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides, in elements, of a C-contiguous array."""
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
