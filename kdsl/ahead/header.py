@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from kdsl.ahead.built import BuiltKernel
+from kdsl.ahead.c_names import Names
 from kdsl.contracts.expressions import show
 from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.fixed_array import FixedArrayType
@@ -21,96 +22,13 @@ SCALARS = {
 BITS = {"f16": "uint16_t", "bf16": "uint16_t", "f8e4m3": "uint8_t", "f8e5m2": "uint8_t"}
 """What C without CUDA's headers has for types that it lacks: their bits."""
 
-KEYWORDS = frozenset(
-    [
-        "alignas",
-        "alignof",
-        "asm",
-        "auto",
-        "bool",
-        "break",
-        "case",
-        "catch",
-        "char",
-        "class",
-        "concept",
-        "const",
-        "const_cast",
-        "consteval",
-        "constexpr",
-        "constinit",
-        "co_await",
-        "co_return",
-        "co_yield",
-        "continue",
-        "decltype",
-        "default",
-        "delete",
-        "do",
-        "double",
-        "dynamic_cast",
-        "else",
-        "enum",
-        "explicit",
-        "export",
-        "extern",
-        "false",
-        "float",
-        "for",
-        "friend",
-        "goto",
-        "if",
-        "inline",
-        "int",
-        "long",
-        "mutable",
-        "namespace",
-        "new",
-        "noexcept",
-        "nullptr",
-        "operator",
-        "private",
-        "protected",
-        "public",
-        "register",
-        "reinterpret_cast",
-        "requires",
-        "restrict",
-        "return",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "static_assert",
-        "static_cast",
-        "struct",
-        "switch",
-        "template",
-        "this",
-        "thread_local",
-        "throw",
-        "true",
-        "try",
-        "typedef",
-        "typeid",
-        "typename",
-        "union",
-        "unsigned",
-        "using",
-        "virtual",
-        "void",
-        "volatile",
-        "wchar_t",
-        "while",
-    ]
-)
-"""Of C11 and C++20."""
-
 PREAMBLE = """\
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
+#ifndef KDSL_ALIGN
 #ifdef __cplusplus
 #define KDSL_ALIGN(n) alignas(n)
 #define KDSL_ASSERT(condition, text) static_assert(condition, text)
@@ -118,17 +36,20 @@ PREAMBLE = """\
 #define KDSL_ALIGN(n) _Alignas(n)
 #define KDSL_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
+#endif
 """
 
 
 def header(guard: str, file: str, kernels: Sequence[BuiltKernel]) -> str:
     """The header's text, for C11 and C++11. ``guard`` is a name; ``file`` says where the kernels are written."""
-    types = _Types()
-    bodies = [_kernel(kernel, types) for kernel in kernels]
     name = re.sub(r"\W", "_", guard).upper() + "_H"
+    names = Names(name)
+    prefixes = [names.of_kernel(kernel.name) for kernel in kernels]
+    types = _Types(names)
+    bodies = [_kernel(kernel, prefix, types) for kernel, prefix in zip(kernels, prefixes, strict=True)]
     types.finish()
     parts = [
-        f"/* The kernels of {file}, built by kdsl {__version__}: do not edit.",
+        f"/* The kernels of {in_comment(file)}, built by kdsl {__version__}: do not edit.",
         "   Pointers are addresses in device memory. Include cuda.h first to have the launching functions too. */",
         f"#ifndef {name}\n#define {name}\n",
         PREAMBLE,
@@ -139,17 +60,17 @@ def header(guard: str, file: str, kernels: Sequence[BuiltKernel]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def member_name(name: str) -> str:
-    """A name of Python's, or of a part of a parameter (``a.extent0``), as C and C++ take it."""
-    made = re.sub(r"\W+", "_", name).strip("_") or "_"
-    return f"{made}_" if made in KEYWORDS else made
+def in_comment(text: str) -> str:
+    """A text that ends no comment and seems to begin none."""
+    return text.replace("*/", "* /").replace("/*", "/ *")
 
 
 class _Types:
     """The C types of what kernels use; the declarations of those that C does not have."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Names) -> None:
         self.declared: dict[str, str] = {}
+        self.names = names
         self._names: dict[StructType, str] = {}
         self._pointed: list[StructType] = []
 
@@ -183,81 +104,87 @@ class _Types:
         if name not in self.declared:
             first, *others = list("xyzw")[: type.lanes]
             element = self.named(type.element)
-            self.declared[name] = (
+            self.declared[name] = _once(
+                name,
                 f"typedef struct {name} {{\n    KDSL_ALIGN({type.align}) {element} {first};\n"
                 f"    {element} {', '.join(others)};\n}} {name};\n"
+                f'KDSL_ASSERT(sizeof({name}) == {type.size}, "{name}");\n',
             )
         return name
 
     def _name(self, type: StructType) -> str:
         if type not in self._names:
             base = re.sub(r"\W+", "_", type.name).strip("_") or "record"
-            name = f"kdsl_{base}" if isinstance(type, ComplexType) else member_name(base)
             # Two classes may have one name.
-            while name in self._names.values():
-                name += "_"
-            self._names[type] = name
+            self._names[type] = self.names.of_struct(f"kdsl_{base}" if isinstance(type, ComplexType) else base)
         return self._names[type]
 
     def _struct(self, type: StructType) -> str:
         name = self._name(type)
         if name in self.declared:
             return name
-        fields = [f"    {self.field(field.name, field.type)}" for field in type.fields]
+        members = self.names.of_members([field.name for field in type.fields])
+        pairs = list(zip(members, type.fields, strict=True))
+        fields = [f"    {self.field(member, field.type)}" for member, field in pairs]
         fields[0] = f"    KDSL_ALIGN({type.align}) {fields[0].strip()}"
         checks = [
-            f'KDSL_ASSERT(offsetof({name}, {member_name(field.name)}) == {field.offset}, "{name}.{field.name}");'
-            for field in type.fields
+            f'KDSL_ASSERT(offsetof({name}, {member}) == {field.offset}, "{name}.{member}");' for member, field in pairs
         ]
         checks.append(f'KDSL_ASSERT(sizeof({name}) == {type.size}, "{name}");')
-        self.declared[name] = "\n".join([f"typedef struct {name} {{", *fields, f"}} {name};", *checks]) + "\n"
+        text = "\n".join([f"typedef struct {name} {{", *fields, f"}} {name};", *checks]) + "\n"
+        self.declared[name] = _once(name, text) if isinstance(type, ComplexType) else text
         return name
 
-    def field(self, name: str, type: Type) -> str:
+    def field(self, member: str, type: Type) -> str:
         """A member's declaration."""
-        name = member_name(name)
-        if isinstance(type, FixedArrayType):
-            extents = "".join(f"[{extent}]" for extent in type.shape)
-            return f"{self.named(type.element)} {name}{extents};"
-        if isinstance(type, ScalarType) and type.name in BITS:
-            return f"{self.named(type)} {name}; /* the bits of {type.name} */"
+        extents = ""
+        while isinstance(type, FixedArrayType):
+            extents += "".join(f"[{extent}]" for extent in type.shape)
+            type = type.element
         named = self.named(type)
-        return f"{named}{'' if named.endswith('*') else ' '}{name};"
+        bits = f" /* the bits of {type.name} */" if isinstance(type, ScalarType) and type.name in BITS else ""
+        return f"{named}{'' if named.endswith('*') else ' '}{member}{extents};{bits}"
 
 
-def _kernel(kernel: BuiltKernel, types: _Types) -> str:
+def _once(name: str, text: str) -> str:
+    """A declaration that the headers of several builds have."""
+    guard = f"{name.upper()}_DECLARED"
+    return f"#ifndef {guard}\n#define {guard}\n{text}#endif\n"
+
+
+def _kernel(kernel: BuiltKernel, prefix: str, types: _Types) -> str:
     slots = kernel.call.slots
     layout = parameter_layout([(slot.name, slot.type) for slot in slots])
-    struct, upper = f"{kernel.name}_params", kernel.name.upper()
-    members, checks, pointers = [], [], []
-    for field in layout:
+    struct, upper = f"{prefix}_params", prefix.upper()
+    lines, checks, pointers = [], [], []
+    for member, field in zip(types.names.of_members([field.name for field in layout]), layout, strict=True):
         slot = slots[field.index]
-        member = member_name(field.name)
         if field.name == slot.name and isinstance(slot.type, PointerType | ArrayType):
-            const = "" if kernel.writes(field.index) else "const "
-            members.append(f"    {const}{types.pointed(slot.type.element)} *{member};")
+            element = slot.type.element
+            const = "" if kernel.writes(field.index) or isinstance(element, PointerType) else "const "
+            lines.append(f"    {const}{types.pointed(element)} *{member};")
         else:
-            members.append(f"    {types.field(field.name, field.type)}")
+            lines.append(f"    {types.field(member, field.type)}")
         checks.append(f'KDSL_ASSERT(offsetof({struct}, {member}) == {field.offset}, "{struct}.{member}");')
         pointers.append(f"(void *)&params->{member}")
     requires = [f"   requires {show(relation)}" for relation in kernel.contract.relations]
     if kernel.contract.fixed_block is not None:
         requires.append(f"   is launched with blocks of {kernel.contract.fixed_block}")
-    lines = ["\n".join([f"/* {kernel.signature}", *requires]) + " */", f'#define {upper}_ENTRY "{kernel.entry}"']
-    lines += [f"#define {upper}_PARAMS_SIZE {buffer_size(layout)}"]
+    text = ["\n".join([f"/* {in_comment(kernel.signature)}", *requires]) + " */"]
+    text += [f'#define {upper}_ENTRY "{kernel.entry}"', f"#define {upper}_PARAMS_SIZE {buffer_size(layout)}"]
     if layout:
-        lines += [f"typedef struct {struct} {{", *members, f"}} {struct};", *checks]
-    return "\n".join([*lines, "", _launcher(kernel, struct if layout else "", pointers)])
+        text += [f"typedef struct {struct} {{", *lines, f"}} {struct};", *checks]
+    return "\n".join([*text, "", _launcher(kernel, prefix, struct if layout else "", pointers)])
 
 
-def _launcher(kernel: BuiltKernel, struct: str, pointers: Sequence[str]) -> str:
+def _launcher(kernel: BuiltKernel, prefix: str, struct: str, pointers: Sequence[str]) -> str:
     """A C function that launches with the parameters of a struct; with clusters through cuLaunchKernelEx."""
     takes = f", const {struct} *params" if struct else ""
     values = f"    void *values[] = {{{', '.join(pointers)}}};" if struct else "    void **values = NULL;"
     extents = "unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z"
     head = [
         "#ifdef CUDA_VERSION",
-        f"static inline CUresult {kernel.name}_launch(CUfunction function, {extents},",
+        f"static inline CUresult {prefix}_launch(CUfunction function, {extents},",
         f"    unsigned shared_bytes, CUstream stream{takes}) {{",
         values,
     ]
@@ -271,10 +198,12 @@ def _launcher(kernel: BuiltKernel, struct: str, pointers: Sequence[str]) -> str:
         )
         return "\n".join([*head, f"    return {call};", "}", "#endif", ""])
     x, y, z = kernel.cluster
-    count = 2 if kernel.cooperative else 1
+    attributes = 2 if kernel.cooperative else 1
     body = [
-        "    CUlaunchConfig config = {0};",
-        f"    CUlaunchAttribute attributes[{count}] = {{0}};",
+        "    CUlaunchConfig config;",
+        f"    CUlaunchAttribute attributes[{attributes}];",
+        "    memset(&config, 0, sizeof config);",
+        "    memset(attributes, 0, sizeof attributes);",
         "    attributes[0].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;",
         f"    attributes[0].value.clusterDim.x = {x};",
         f"    attributes[0].value.clusterDim.y = {y};",
@@ -289,7 +218,7 @@ def _launcher(kernel: BuiltKernel, struct: str, pointers: Sequence[str]) -> str:
         "    config.gridDimX = grid_x; config.gridDimY = grid_y; config.gridDimZ = grid_z;",
         "    config.blockDimX = block_x; config.blockDimY = block_y; config.blockDimZ = block_z;",
         "    config.sharedMemBytes = shared_bytes; config.hStream = stream;",
-        f"    config.attrs = attributes; config.numAttrs = {count};",
+        f"    config.attrs = attributes; config.numAttrs = {attributes};",
         "    return cuLaunchKernelEx(&config, function, values, NULL);",
     ]
     return "\n".join([*head, *body, "}", "#endif", ""])

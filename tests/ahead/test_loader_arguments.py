@@ -373,3 +373,27 @@ def test_copies_have_arrived_before_a_launch_in_another_stream(loader: Any) -> N
     loader.double[1, 4](f32s(4), 4)
     calls = loader.module.driver.calls
     assert calls.index("cuMemcpyHtoD") < calls.index("cuStreamSynchronize") < calls.index("cuLaunchKernel")
+
+
+def test_names_of_the_loaders_own_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "made.py").write_text(
+        "from kdsl import Ptr, i32, kernel\n"
+        + "".join(
+            f"@kernel\ndef {name}(out: Ptr[i32]) -> None:\n    out[0] = 1\n"
+            for name in ("max", "isinstance", "Vector", "copy", "Copy", "COPY_", "CopyLaunch")
+        )
+    )
+    found = kernels_of(load_file(tmp_path / "made.py"))
+    for name in ("max", "isinstance", "Vector"):
+        with pytest.raises(ValueError, match=f"a kernel is called '{name}', which is a name of the loader's own"):
+            build(found[name], tmp_path, targets=["sm_90"])
+    build(
+        [found[name] for name in ("copy", "Copy", "COPY_", "CopyLaunch")],
+        tmp_path,
+        targets=["sm_90"],
+        source='a"""\\N.py',
+    )
+    text = (tmp_path / "kernels.py").read_text()
+    compile(text, "kernels.py", "exec")
+    classes = [line.split("(")[0] for line in text.splitlines() if line.startswith("class Copy")]
+    assert classes == ["class CopyLaunch_", "class CopyLaunch__", "class CopyLaunch___", "class CopylaunchLaunch"]
