@@ -54,6 +54,9 @@ class Index:
     def __index__(self) -> int:
         return self.value
 
+    def __repr__(self) -> str:
+        return f"Index({self.value})"
+
 
 class Float(float): ...
 
