@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, NoReturn
 
-from kdsl.backend import Backend, DeviceError
+from kdsl.backend import Backend, DeviceError, device_name
 from kdsl.compiler import Kernel
 from kdsl.contracts.contract import NOTHING, Contract
 from kdsl.current import current_backend
@@ -181,7 +181,7 @@ class LoadedModule:
         raise TypeError(f"{self!r} is of this process; pickle the path or the bytes, and load_module() them there")
 
     def __repr__(self) -> str:
-        return f"<module {self.name} on {self.backend.name}>"
+        return f"<module {self.name} on {device_name(self.backend)}>"
 
 
 class Lease:

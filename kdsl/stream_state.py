@@ -6,7 +6,7 @@ import atexit
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, ClassVar
 
 from kdsl.locks import Lock
 
@@ -19,13 +19,15 @@ class StreamState:
     when it leaves zero or comes back to it.
     """
 
+    # Of all devices: what runs in a callback of one must not use another either.
+    _callback_threads: ClassVar[set[int]] = set()
+
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         # Each thread and each asyncio task has its own: a pair of the stream and what was current before.
         self._current: ContextVar[tuple[Any, Any] | None] = ContextVar("kdsl stream", default=None)
         self._lock = Lock()
         self._changed = changed
         self._failures: dict[int, list[BaseException]] = {}
-        self._callback_threads: set[int] = set()
         self._is_shown_at_exit = False
         self.uses = 0
 
@@ -69,9 +71,10 @@ class StreamState:
             function()
         except BaseException as error:
             # Nobody above this could be told: raised by the next synchronisation, or shown when the process ends.
-            self._failures.setdefault(stream, []).append(error)
-            if not self._is_shown_at_exit:
-                self._is_shown_at_exit = True
+            with self._lock:
+                self._failures.setdefault(stream, []).append(error)
+                is_first, self._is_shown_at_exit = not self._is_shown_at_exit, True
+            if is_first:
                 atexit.register(self.raise_failures)
         finally:
             self._callback_threads.discard(thread)
@@ -80,8 +83,9 @@ class StreamState:
         """Raise what callbacks of a stream (of all, if None) have raised since this was asked last."""
         if not self._failures:
             return
-        streams = list(self._failures) if stream is None else [stream, ANY_STREAM]
-        errors = [error for found in streams for error in self._failures.pop(found, [])]
+        with self._lock:
+            streams = list(self._failures) if stream is None else [stream, ANY_STREAM]
+            errors = [error for found in streams for error in self._failures.pop(found, [])]
         if len(errors) == 1:
             raise errors[0]
         if errors:

@@ -191,7 +191,8 @@ class Emulator(EmulatedHostMemory):
         return other in self._reached
 
     def copy_from_peer(self, destination: int, other: Emulator, source: int, size: int) -> None:
-        self.check_callback()
+        for device in (self, other):
+            device.check("a copy between devices", COPYING)
         with self._hold(other):
             self.memory.span(destination, size, "copy")[:] = other.memory.span(source, size, "copy")
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
-from typing import NoReturn, Protocol, runtime_checkable
+from typing import ClassVar, NoReturn, Protocol, runtime_checkable
 
 from kdsl.backend import Backend
+from kdsl.locks import Lock
 
 
 @runtime_checkable
@@ -34,6 +35,8 @@ class Allocation:
     """
 
     __slots__ = ("__weakref__", "_limit", "_users", "address", "backend", "is_shared", "size")
+    # One for all: making one takes longer than what is done under it.
+    _lock: ClassVar[Lock] = Lock()
 
     def __init__(self, backend: Backend, size: int) -> None:
         self.backend, self.size = backend, size
@@ -46,19 +49,23 @@ class Allocation:
 
     def add(self, user: MemoryUser) -> None:
         """Remember an array, or something else that uses this memory, to be told if it is released under it."""
-        if len(self._users) >= self._limit:
-            # Views come and go while the memory stays.
-            self._users = [known for known in self._users if known() is not None]
-            self._limit = 2 * len(self._users) + 8
-        self._users.append(weakref.ref(user))
+        with self._lock:
+            if len(self._users) >= self._limit:
+                # Views come and go while the memory stays.
+                self._users = [known for known in self._users if known() is not None]
+                self._limit = 2 * len(self._users) + 8
+            self._users.append(weakref.ref(user))
+            is_released = self.size > 0 and not self.address
+        if is_released:  # by another thread, since the user looked
+            user.lose_memory()
 
     def release(self) -> None:
         """Give the memory back now. Every array that uses it is unusable from then on."""
-        for known in self._users:
-            user = known()
-            if user is not None:
-                user.lose_memory()
-        address, self.address = self.address, 0
+        with self._lock:
+            users = [user for known in self._users if (user := known()) is not None]
+            address, self.address = self.address, 0
+        for user in users:
+            user.lose_memory()
         if not address:
             return
         if self.is_shared and isinstance(self.backend, LendingBackend):

@@ -193,7 +193,7 @@ class CudaDriver(DriverHostMemory, DriverPeers, DriverOccupancy):
         self.foreign.keep(owners, stream)
 
     def release(self, owners: Any) -> None:
-        self.foreign.release(owners)
+        self._calls.when_allowed(lambda: self.foreign.release(owners))
 
     def device_of(self, address: int) -> int | None:
         return foreign_memory.ordinal_of(self._calls, address)

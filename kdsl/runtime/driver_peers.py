@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kdsl.backend import DeviceError
+from kdsl.captures import COPYING
 from kdsl.runtime.driver_calls import Calls
 from kdsl.runtime.driver_memory import DriverMemory
 from kdsl.runtime.peers import LEGACY_STREAM
@@ -51,6 +52,8 @@ class DriverPeers(DriverMemory):
     def copy_from_peer(self, destination: int, other: DriverPeers, source: int, size: int) -> None:
         if not size:
             return
+        for device in (self, other):
+            device.captures.check("a copy between devices", COPYING)
         other.foreign.join()
         self.foreign.join()
         other._calls.enter()

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from kdsl.backend import Backend
+from kdsl.backend import Backend, device_name
 from kdsl.runtime.awaiting import wait_for
 from kdsl.runtime.errors import LaunchConfigValueError
 from kdsl.runtime.stream_backend import StreamBackend
@@ -76,7 +76,10 @@ class Event:
     def check_device(self, backend: Backend) -> None:
         """LaunchConfigError if it belongs to another device."""
         if self.backend is not backend:
-            raise LaunchConfigValueError(f"the event belongs to the device {self.backend.name}, not to {backend.name}")
+            raise LaunchConfigValueError(
+                f"the event belongs to {device_name(self.backend)}, and this is on {device_name(backend)}; record one "
+                "there, or wait for it on the host, event.synchronize()"
+            )
 
     def __await__(self) -> Generator[Any, None, None]:
         """Wait until the work before the event has finished, while other tasks of the event loop run."""

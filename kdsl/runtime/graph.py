@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from kdsl.backend import Backend, Dim3, Launch
+from kdsl.backend import Backend, Dim3, Launch, device_name
 from kdsl.captures import Capture, Pinned, RecordedNode, StreamCaptureError, words
 from kdsl.runtime.errors import LaunchConfigValueError
+from kdsl.runtime.foreign_memory import sharing_of
 from kdsl.runtime.graph_backend import GraphBackend
 from kdsl.runtime.graph_kernels import named_values, repacked
 from kdsl.runtime.stream import Stream, stream_handle
@@ -30,6 +31,15 @@ MOST_READY = 64
 """Streams in which an executable graph is ready to be launched."""
 
 G = TypeVar("G", bound="Graph", covariant=True)
+
+
+def let_go(backend: Backend, kept: Iterable[Any]) -> None:
+    """Drop what graphs have kept once their launches have ended: callbacks, memory of other libraries."""
+    sharing = sharing_of(backend)
+    # Memory of kdsl's own is given back in the order of the device's work in any case.
+    owners = [owner for owner in kept if owner is not None and not isinstance(owner, Pinned)]
+    if sharing is not None and owners:
+        sharing.release(owners)
 
 
 class GraphNode:
@@ -115,7 +125,10 @@ class Graph:
             raise TypeError(f"add_kernel takes kernel.prepare(grid, block, ...), got {launch!r}")
         launcher = launch.launcher
         if launcher.backend is not self.backend:
-            raise LaunchConfigValueError(f"the launch is prepared for {launcher.backend.name}, not for this device")
+            raise LaunchConfigValueError(
+                f"the launch is prepared for {device_name(launcher.backend)}, and this graph is on "
+                f"{device_name(self.backend)}: prepare it with arrays that are there"
+            )
         nodes = tuple(depends)
         if any(node not in self.nodes for node in nodes):
             raise ValueError("depends are nodes of this graph")
@@ -149,10 +162,11 @@ class Graph:
         return len(self.nodes)
 
     def __repr__(self) -> str:
-        return f"<graph of {len(self)} nodes on {self.backend.name}>"
+        return f"<graph of {len(self)} nodes on {device_name(self.backend)}>"
 
     def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
         if getattr(self, "_handle", None) is not None and not is_exiting():
+            let_go(self.backend, self._kept)
             self._device.destroy_graph(self._handle)
 
 
@@ -200,19 +214,23 @@ class _Instance:
         self.device.set_kernel_node(self._handle, node.recorded, old.function, launch, parameters)
         recorded = RecordedNode(old.handle, old.kind, old.depends, old.function, launch, parameters)
         self.current[index] = GraphNode(recorded, self.current[index].launcher, node.depends)
-        # What was kept for the arguments before goes only now: memory is freed after the work in flight.
-        self.kept[index] = (pinned, kept)
+        # What was kept for the arguments before goes only now.
+        before, self.kept[index] = self.kept.get(index, ()), (pinned, kept)
+        let_go(self.graph.backend, before)
         if launch is not old.launch:
             self._describe()
 
     def update(self, graph: Graph) -> None:
         self.device.update_executable(self._handle, graph._handle)
         self.current = list(graph.nodes)
+        before = [kept for pair in self.kept.values() for kept in pair]
         self.others, self.kept = [graph], {}
+        let_go(self.graph.backend, before)
         self._describe()
 
     def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
         if getattr(self, "_handle", None) is not None and not is_exiting():
+            let_go(self.graph.backend, [kept for pair in self.kept.values() for kept in pair])
             self.device.destroy_executable(self._handle)
 
 
@@ -302,14 +320,17 @@ class GraphExecutable:
         if not isinstance(graph, Graph):
             raise TypeError(f"update takes a Graph, got {graph!r}")
         if graph.backend is not self.backend:
-            raise LaunchConfigValueError("the other graph belongs to another device")
+            raise LaunchConfigValueError(
+                f"the other graph is on {device_name(graph.backend)}, and this one on {device_name(self.backend)}; "
+                "instantiate the other graph"
+            )
         difference = _difference(self.graph.nodes, graph.nodes)
         if difference:
             raise StreamCaptureError(f"{difference}; instantiate the other graph")
         self._instance.update(graph)
 
     def __repr__(self) -> str:
-        return f"<executable graph of {len(self.nodes)} nodes on {self.backend.name}>"
+        return f"<executable graph of {len(self.nodes)} nodes on {device_name(self.backend)}>"
 
 
 def _difference(mine: Sequence[GraphNode], others: Sequence[GraphNode]) -> str | None:

@@ -89,7 +89,9 @@ class LauncherCode:
 
     def _places(self) -> list[tuple[Place, str]]:
         taken = (*self.names, *(name for name, _ in self.typed))
-        return [(place_of(c.namespace, c.name, c.value, self._globals, taken), c.name) for c in self.conditions]
+        return [
+            (place_of(c.namespace, c.name, c.value, self._globals, taken, self.prefix), c.name) for c in self.conditions
+        ]
 
     def _compile(self, source: str, guarded: Mapping[str, Any]) -> Callable[..., Callable[..., None]]:
         scope: dict[str, Any] = {

@@ -73,17 +73,30 @@ class DeviceArray:
             address = owner.address
         if strides is not None and is_contiguous(shape, strides):
             strides = None
-        self._owner = owner
-        self._strides = strides
-        self.address = address
-        self.shape = shape
         if strides is None:
-            self.layout = layout_of(backend, type_, math.prod(shape) > INT32_ELEMENTS)
+            layout = layout_of(backend, type_, math.prod(shape) > INT32_ELEMENTS)
         else:
             before, after = reach(shape, strides)
-            self.layout = layout_of(backend, type_, max(after, -before) >= INT32_ELEMENTS, "strided")
+            layout = layout_of(backend, type_, max(after, -before) >= INT32_ELEMENTS, "strided")
+        self._be(owner, strides, address, shape, layout)
         if isinstance(owner, Allocation):
             owner.add(self)
+
+    def _be(
+        self, owner: Any, strides: tuple[int, ...] | None, address: int, shape: tuple[int, ...], layout: Layout
+    ) -> None:
+        put = object.__setattr__
+        put(self, "_owner", owner)
+        put(self, "_strides", strides)
+        put(self, "address", address)
+        put(self, "shape", shape)
+        put(self, "layout", layout)
+
+    # Why not properties? The launches read these, and a property takes as long as the rest of a parameter.
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        fix = {"shape": "write a.reshape(...)", "strides": "index a, or write a.copy()", "dtype": "write a.view(dtype)",
+               "T": "write a.T[...] = values", "device": "write a.to(device)"}.get(name)  # fmt: skip
+        raise AttributeError(f"{name!r} of a DeviceArray cannot be set" + (f": {fix}" if fix else ""))
 
     @property
     def backend(self) -> Backend:
@@ -231,7 +244,7 @@ class DeviceArray:
 
     def lose_memory(self) -> None:
         """The memory was freed: this array cannot be used any more."""
-        self.layout = layout_of(self.backend, self.layout.type, form="freed")
+        object.__setattr__(self, "layout", layout_of(self.backend, self.layout.type, form="freed"))
 
     def check_live(self) -> None:
         """ValueError once the memory was freed."""

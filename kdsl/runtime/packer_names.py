@@ -18,6 +18,8 @@ from kdsl.runtime.dynamo import generated
 
 BUILTINS = {"type": type, "len": len}
 """What packers call of Python's own, whatever these names mean in the kernel's module."""
+DEFINED = ("make", "launch")
+"""The functions that a packer's source text defines."""
 
 
 class Place(Enum):
@@ -35,13 +37,17 @@ def globals_for(namespaces: Sequence[Any]) -> dict[str, Any]:
     return dicts[counts.most_common(1)[0][0]] if counts else {}
 
 
-def place_of(namespace: Any, name: str, value: Any, globals: Mapping[str, Any], taken: Collection[str]) -> Place:
-    """Where ``name`` is found in ``namespace``. ``taken`` are the packer's own names."""
+def place_of(
+    namespace: Any, name: str, value: Any, globals: Mapping[str, Any], taken: Collection[str], prefix: str
+) -> Place:
+    """Where ``name`` is found in ``namespace``. ``taken`` are the parameters' names; those that begin with ``prefix``
+    are the packer's own.
+    """
     # A name that is not there (None) would be a KeyError.
     if type(namespace) is not dict or value is None:
         return Place.OTHER
     is_name = name.isidentifier() and not iskeyword(name)
-    is_free = name not in taken and name not in BUILTINS
+    is_free = name not in taken and name not in BUILTINS and name not in DEFINED and not name.startswith(prefix)
     return Place.GLOBALS if namespace is globals and is_name and is_free else Place.KEY
 
 

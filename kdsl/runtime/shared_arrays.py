@@ -43,6 +43,9 @@ class BorrowedMemory:
             self.address = backend.adopt(np.asarray(memory))
             self.first = self.address - low * size
 
+    def __repr__(self) -> str:
+        return "the library that it was taken from"
+
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             "device memory is neither pickled nor deep-copied; copy it with .to_host() and kdsl.to_device()"

@@ -135,7 +135,7 @@ class Stream:
             self._streams.destroy_stream(self.handle)
 
     def __repr__(self) -> str:
-        return f"Stream(0x{self.handle:x} on {self.backend.name})"
+        return f"Stream(0x{self.handle:x} on {device_name(self.backend)})"
 
 
 class NamedStream(Stream):
@@ -169,7 +169,8 @@ def stream_handle(stream: Any, backend: Backend) -> int:
     if isinstance(stream, Stream):
         if not isinstance(stream, NamedStream) and stream.backend is not backend:
             raise LaunchConfigValueError(
-                f"{stream!r} belongs to another device than this launch, which is on {device_name(backend)}"
+                f"{stream!r} belongs to another device than what is put into it, which is on {device_name(backend)}; "
+                "make a stream there: with kdsl.Device(...): kdsl.Stream()"
             )
         return stream.handle
     handle = foreign_handle(stream)

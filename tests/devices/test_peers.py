@@ -162,3 +162,38 @@ def test_a_gpu_and_an_emulator_share_nothing() -> None:
         gpu.enable_peer_access(emulator)
     host = np.arange(5, dtype=np.float32)
     assert kdsl.to_device(host, gpu).to(emulator).to(gpu).to_host().tolist() == host.tolist()
+
+
+def test_a_capture_and_a_callback_copy_nothing_from_another_device(pair: Pair) -> None:
+    first, second = pair
+    here, there = kdsl.zeros(4, device=first), kdsl.zeros(4, device=second)
+    stream = kdsl.Stream()
+    for copy in (lambda: here.to(second), lambda: here.copy_from(there)):
+        with stream.capture(), pytest.raises(kdsl.errors.StreamCaptureError, match=" inside of a capture: "):
+            copy()
+    with stream.capture() as graph, pytest.raises(kdsl.errors.StreamCaptureError, match="a copy between devices"):
+        there.copy_from(here)
+    assert not graph.nodes
+    for use in (lambda: there.fill(1), lambda: there.copy_from(here), second.synchronize):
+        stream.add_callback(use)
+        with pytest.raises(kdsl.DeviceError, match="a callback of a stream must not use the device"):
+            stream.synchronize()
+
+
+def test_messages_tell_the_devices_of_streams_events_and_graphs_apart(pair: Pair) -> None:
+    first, second = pair
+    stream = kdsl.Stream()
+    with second:
+        other, event, theirs = kdsl.Stream(), kdsl.Event(), kdsl.Graph()
+    assert f"on {first})" in repr(stream) and f"on {second})" in repr(other) and f"on {second}>" in repr(theirs)
+    with pytest.raises(ValueError, match=f"the event belongs to {second}, and this is on {first}; record one there"):
+        stream.wait(event)
+    with pytest.raises(ValueError, match=f"on {second}\\) belongs to another device than what .* on {first}; make a"):
+        stream.wait(other)
+    x = kdsl.zeros(4, device=first)
+    with pytest.raises(ValueError, match=f"prepared for {first}, and this graph is on {second}: prepare it with"):
+        theirs.add_kernel(add.prepare(1, 4, x, x, 4))
+    with stream.capture() as graph:
+        add[1, 4](x, x, 4)
+    with pytest.raises(ValueError, match=f"the other graph is on {second}, and this one on {first}; instantiate the"):
+        graph.instantiate().update(theirs)

@@ -340,3 +340,44 @@ def test_synchronous_launches_do_not_wait_for_what_is_captured(fake_driver: Any)
         graph.instantiate().launch()
     waited = [int(call[1]) for call in fake_driver.calls if call[0] == "cuStreamSynchronize"]
     assert waited == [stream.handle, stream.handle]
+
+
+def test_what_a_graph_keeps_is_held_until_its_launches_have_ended(
+    gpu: CudaDriver, launcher: Launcher, fake_driver: Any
+) -> None:
+    class Kept:
+        def called(self) -> None:
+            """A callback of the graph's."""
+
+    stream, kept, argument = Stream(gpu), Kept(), Kept()
+    callback, passed = weakref.ref(kept), weakref.ref(argument)
+    a = zeros(4, backend=gpu)
+    with stream.capture() as graph:
+        launcher.bind(LaunchConfig(1, 32))(a, 4)
+        stream.add_callback(kept.called)
+    executable = graph.instantiate()
+    executable._instance.kept[0] = (None, argument)
+    del kept, argument
+    executable.launch()
+    fake_driver.codes["cuEventQuery"] = [600] * 4
+    executable.nodes[0].update(n=5)
+    assert passed() is not None
+    del graph, executable
+    assert callback() is not None and passed() is not None and gpu._callbacks
+    fake_driver.codes["cuEventQuery"] = []
+    gpu.synchronize()
+    assert callback() is None and passed() is None and not gpu._callbacks
+
+
+def test_what_is_dropped_in_a_callback_or_a_capture_is_let_go_later(gpu: CudaDriver, fake_driver: Any) -> None:
+    stream, owners = Stream(gpu), [Graph(gpu), Graph(gpu)]
+    held = [weakref.ref(owner) for owner in owners]
+    stream.add_callback(lambda: gpu.release(owners.pop()))
+    stream.synchronize()
+    assert held[1]() is None
+    with stream.capture():
+        fake_driver.called()
+        gpu.release(owners.pop())
+        assert fake_driver.called() == [] and held[0]() is not None
+    gpu.synchronize()
+    assert held[0]() is None

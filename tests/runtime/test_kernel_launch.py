@@ -189,3 +189,24 @@ def test_names_of_pythons_own_may_be_hidden_in_the_module(monkeypatch):
             assert y.to_host()[0] == value
     with pytest.raises(TypeError):
         scale[1, 32](kdsl.zeros(4, f32), "x")
+
+
+PACKERS = ["_value0", "_namespace0", "_buffer", "_missing", "_x_layout", "launch", "make"]
+_value0 = _namespace0 = _buffer = _missing = _x_layout = launch = make = 1
+
+
+@pytest.mark.parametrize("name", PACKERS)
+def test_what_is_captured_may_be_called_as_the_packer_calls_its_own(monkeypatch, name):
+    @kernel
+    def captures(x: Ptr[f32]):
+        x[0] = _value0 + _namespace0 + _buffer + _missing + _x_layout + launch + make
+
+    x = kdsl.zeros(1, f32)
+    captures[1, 1](x)
+    assert x.to_host()[0] == 7
+    monkeypatch.setitem(globals(), name, 3)
+    captures[1, 1](x)
+    assert x.to_host()[0] == 9
+    # And it costs a launch no more than another name.
+    monkeypatch.setattr("kdsl.runtime.bound_launch.BoundLaunch.checked", None)
+    captures[1, 1](x)

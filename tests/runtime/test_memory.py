@@ -5,14 +5,16 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import sys
+import threading
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from kdsl.lang.types import SCALARS
-from kdsl.runtime.memory import empty, to_device, zeros
+from kdsl.lang.types import F32, SCALARS
+from kdsl.runtime.memory import DeviceArray, empty, to_device, zeros
 
 
 @pytest.mark.parametrize("name", sorted(SCALARS))
@@ -172,3 +174,40 @@ def test_memory_has_one_owner(backend: Any) -> None:
     del array
     gc.collect()
     assert other.to_host().tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("shape", (3, 4), r"'shape' of a DeviceArray cannot be set: write a.reshape\(...\)"),
+        ("dtype", np.int32, r"'dtype' of a DeviceArray cannot be set: write a.view\(dtype\)"),
+        ("strides", (8,), "'strides' of a DeviceArray cannot be set"),
+        ("address", 0, "'address' of a DeviceArray cannot be set"),
+        ("layout", None, "'layout' of a DeviceArray cannot be set"),
+        ("note", 1, "'note' of a DeviceArray cannot be set"),
+    ],
+)
+def test_an_array_stays_what_it_is(backend: Any, name: str, value: Any, text: str) -> None:
+    array = zeros(12, backend=backend)
+    with pytest.raises(AttributeError, match=text):
+        setattr(array, name, value)
+    assert array.shape == (12,) and array.to_host().shape == (12,)
+
+
+def test_views_that_other_threads_make_know_when_the_memory_is_freed(backend: Any) -> None:
+    array, made = zeros(12, backend=backend), []
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=lambda: made.extend([array[:] for _ in range(1000)])) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    array.free()
+    assert sum(not view.is_freed for view in made) == 0
+    # One that was being made meanwhile: it looked before, and is made after.
+    late = DeviceArray((12,), F32, backend, array._owner, 0)
+    assert late.is_freed

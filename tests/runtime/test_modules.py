@@ -173,7 +173,7 @@ def test_unloading(device: str) -> None:
         lambda: m.kernels,
         lambda: m.kernel("_Z4vaddPfPKfi", vadd),
     ):
-        with pytest.raises(errors.InvalidHandleError, match=r"<module .*foreign\.ptx on \w+> has been unloaded"):
+        with pytest.raises(errors.InvalidHandleError, match=r"<module .*foreign\.ptx on \w+:0> has been unloaded"):
             use()
     m.unload()  # again is nothing
     assert list(a) == [3] * 32
