@@ -28,6 +28,7 @@ from kdsl.runtime.layout import (
     reach,
 )
 from kdsl.runtime.peers import are_peers
+from kdsl.runtime.scalars import shown
 
 
 class Absent:
@@ -54,6 +55,8 @@ class DeviceArray:
     layout: Layout
     address: int
     shape: tuple[int, ...]
+    _owner: Any
+    _strides: tuple[int, ...] | None
 
     # NumPy's operators and functions leave it alone.
     __array_ufunc__ = None
@@ -414,6 +417,10 @@ def to_device(array: Any, backend: Backend) -> DeviceArray:
     if is_masked(array):
         raise TypeError("a masked array has no device counterpart: pass array.filled(value) or array.data")
     host = np.asarray(array, order="C")
+    if host.dtype == object:
+        raise TypeError(
+            f"to_device takes numbers, or an array of them; got {shown(array)}, of which NumPy makes objects"
+        )
     type_ = element_type(host.dtype.newbyteorder("="))
     host = host.astype(type_.numpy, copy=False)
     device = DeviceArray(host.shape, type_, backend)

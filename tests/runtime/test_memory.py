@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from kdsl.lang.types import F32, SCALARS
+from kdsl.runtime.markers import In
 from kdsl.runtime.memory import DeviceArray, empty, to_device, zeros
 
 
@@ -129,11 +130,25 @@ def test_bad_shapes(backend: Any, shape: Any, error: type[Exception]) -> None:
         empty(shape, backend=backend)
 
 
-@pytest.mark.parametrize(
-    "host", [np.array(["a"]), np.zeros(2, np.clongdouble), np.zeros(2, "M8[s]"), np.array([object()])]
-)
+@pytest.mark.parametrize("host", [np.array(["a"]), np.zeros(2, np.clongdouble), np.zeros(2, "M8[s]")])
 def test_dtypes_without_a_device_counterpart(backend: Any, host: Any) -> None:
     with pytest.raises(TypeError, match="not a type of the kernel language"):
+        to_device(host, backend)
+
+
+@pytest.mark.parametrize(
+    ("host", "text"),
+    [
+        (None, "got None"),
+        (In(np.zeros(2)), r"got kdsl\.In"),
+        (np.array([object()]), r"got numpy\.ndarray"),
+        ({}, "dict"),
+    ],
+)
+def test_what_is_no_array_of_numbers(backend: Any, host: Any, text: str) -> None:
+    with pytest.raises(
+        TypeError, match=f"to_device takes numbers, or an array of them; .*{text}, of which NumPy makes"
+    ):
         to_device(host, backend)
 
 
