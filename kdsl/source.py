@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import field
 from functools import cached_property, lru_cache
 from io import StringIO
-from pathlib import Path
 from types import CodeType, FunctionType
 
 from kdsl.records import dataclass
@@ -38,6 +37,8 @@ class Span:
     end_column: int = 0
 
     def __str__(self) -> str:
+        from pathlib import Path  # start-up cost: places are written in messages
+
         return f"{Path(self.file).name if not self.file.startswith('<') else self.file}:{self.line}:{self.column}"
 
 
@@ -283,6 +284,8 @@ def _same_parameters(code: CodeType, node: FunctionNode) -> bool:
 
 def _written_before(name: str) -> bool:
     """Whether a file is older than this process: then code that differs comes from an import hook, such as pytest's."""
+    from pathlib import Path  # start-up cost: of a mismatch alone
+
     try:
         return Path(name).stat().st_mtime < STARTED
     except (OSError, ValueError):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from types import FunctionType
-from typing import Any, NoReturn, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeAlias, TypeVar, cast, overload
+
+if TYPE_CHECKING:
+    from pathlib import Path  # start-up cost
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Source = str | Path | bytes
+Source: TypeAlias = "str | Path | bytes"
 """What is linked: a path, an image, or PTX text."""
 _NAME = re.compile(r"[A-Za-z_$%][\w$]*", re.ASCII)
 
@@ -64,7 +66,11 @@ def extern(function: Any = None, /, *, name: str | None = None, link: Source | S
 
 def link_sources(what: str, link: Any) -> tuple[Source, ...]:
     """What ``link=`` says; TypeError for what is neither a path nor an image, nor a list of such."""
-    listed = (link,) if isinstance(link, Source) else link
-    if not isinstance(listed, Sequence) or not all(isinstance(source, Source) for source in listed):
+    if link == ():  # most
+        return ()
+    from pathlib import Path  # start-up cost: of who links
+
+    listed = (link,) if isinstance(link, str | Path | bytes) else link
+    if not isinstance(listed, Sequence) or not all(isinstance(source, str | Path | bytes) for source in listed):
         raise TypeError(f"{what}(link=...) takes paths, bytes or PTX text, one or a list of them, got {link!r}")
     return tuple(listed)

@@ -6,15 +6,15 @@ graph keeps is a launch in a torch.library.custom_op.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-HOME = Path(__file__).parent.parent
+HOME = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120  # pathlib costs a tenth of kdsl's start
 """Where kdsl's files are: the tracer knows what to leave alone by its file, generated code too."""
 
 WHY = "a kdsl launch is not traced; wrap it in a torch.library.custom_op to keep it in the graph"
@@ -46,4 +46,4 @@ def _leave_alone(rules: Any) -> None:
 
 def generated(name: str) -> str:
     """The file name of generated code."""
-    return str(HOME / f"<{name}>")
+    return f"{HOME}{os.sep}<{name}>"
