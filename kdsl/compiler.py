@@ -8,33 +8,36 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType
-from typing import Any, Generic, NoReturn, ParamSpec, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, cast, overload
 
-from kdsl.annotations import kernel_parameters
-from kdsl.backend import Backend
-from kdsl.cache import compile_cached
-from kdsl.compilation import Compilation
-from kdsl.configured import USERS_MISTAKES, ConfiguredKernel
 from kdsl.contracts.contract import Contract
-from kdsl.contracts.types import constants_of
-from kdsl.current import current_backend, home, timeline
+from kdsl.current import current_backend, start_beside, timeline
 from kdsl.ir.options import Options
-from kdsl.ir.request import KernelRequest
-from kdsl.lang.extern import Source
 from kdsl.lang.parameter_types import ConstexprType, GenericType
 from kdsl.lang.types import TupleType, Type
 from kdsl.locks import Lock
-from kdsl.occupancy import KernelAttributes, Occupancy, SuggestedBlock
-from kdsl.parameters import by_name, defaults_of, from_signature, types_of, with_defaults
-from kdsl.resources import SharedBytes, attributes_of, occupancy_of, suggested_block
-from kdsl.runtime.derived import DerivedByStream, DerivedLaunches
+from kdsl.mistakes import USERS_MISTAKES
+from kdsl.runtime.configurations import Configurations
 from kdsl.runtime.dynamo import leave_alone, untraced
 from kdsl.runtime.errors import ExtentError, LaunchConfigError
-from kdsl.runtime.launch import Configurations, LaunchConfig, Launcher, not_configured
-from kdsl.runtime.prepared import PreparedLaunch, prepare, split_configuration
-from kdsl.signatures import Open, every_signature, open_names
-from kdsl.specialization import Specialization, specialized
-from kdsl.target import Target
+
+# Start-up cost: decorating a function imports little. What launches need is imported by the first one, while the
+# driver starts; what compiles, by who compiles.
+if TYPE_CHECKING:
+    from kdsl.backend import Backend
+    from kdsl.compilation import Compilation
+    from kdsl.configured import ConfiguredKernel
+    from kdsl.ir.request import KernelRequest
+    from kdsl.lang.extern import Source
+    from kdsl.occupancy import KernelAttributes, Occupancy, SuggestedBlock
+    from kdsl.resources import SharedBytes
+    from kdsl.runtime.config import LaunchConfig
+    from kdsl.runtime.derived import DerivedByStream, DerivedLaunches
+    from kdsl.runtime.launch import Launcher
+    from kdsl.runtime.prepared import PreparedLaunch
+    from kdsl.signatures import Open
+    from kdsl.specialization import Specialization
+    from kdsl.target import Target
 
 P = ParamSpec("P")
 MOST_HOT = 256
@@ -53,17 +56,21 @@ class Kernel(Generic[P]):
         functools.update_wrapper(self, function)
         self.function: FunctionType = cast(FunctionType, function)
         self.options = options
-        self._configurations = Configurations(lambda config: ConfiguredKernel(self, config))
+        self._configurations = Configurations(self._configured)
         self._hot: dict[int, dict[int, Callable[..., None]]] = {}
-        self._derived = DerivedByStream(self._derived_in)
         self._specializations: dict[tuple[object, ...], Specialization] = {}
         self._lock = Lock()
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
 
+    def _configured(self, config: LaunchConfig) -> ConfiguredKernel[P]:
+        from kdsl.configured import ConfiguredKernel
+
+        return ConfiguredKernel(self, config)
+
     def __reduce__(self) -> str | tuple[Any, ...]:
-        from kdsl.pickling import reduced  # start-up cost: few programs pickle kernels
+        from kdsl.pickling import reduced
 
         return reduced(self, self.function, self.options)
 
@@ -83,6 +90,8 @@ class Kernel(Generic[P]):
         """Name and annotated type of each parameter; None where there is no annotation. CompileError for an
         annotation that is no type.
         """
+        from kdsl.annotations import kernel_parameters
+
         return kernel_parameters(self.function)
 
     @property
@@ -96,6 +105,8 @@ class Kernel(Generic[P]):
     @functools.cached_property
     def defaults(self) -> dict[str, tuple[int, Any]]:
         """Position and value of each parameter that has a default."""
+        from kdsl.parameters import defaults_of
+
         return defaults_of(self.function, [name for name, _ in self.parameters])
 
     @property
@@ -105,6 +116,8 @@ class Kernel(Generic[P]):
 
     def open_names(self, signature: Mapping[str, Any] | None = None) -> list[Open]:
         """What annotations, defaults and a signature by name leave open: `compile` needs it in the signature."""
+        from kdsl.signatures import open_names
+
         return open_names(self.parameters, self.defaults, signature or {})
 
     @untraced
@@ -130,12 +143,20 @@ class Kernel(Generic[P]):
 
     def remember(self, config: LaunchConfig, run: Callable[..., None]) -> None:
         """Let ``[grid, block]`` give ``run`` from now on, if that is all that ``config`` says."""
+        from kdsl.runtime.config import LaunchConfig
+
         grid, block = config.grid[0], config.block[0]
         if config == LaunchConfig(max(grid, 1), block):
             if sum(map(len, self._hot.values())) >= MOST_HOT:
                 self._hot = {}
             self._hot.setdefault(grid, {})[block] = run
         self._derived.remember(config, run)
+
+    @functools.cached_property
+    def _derived(self) -> DerivedByStream:
+        from kdsl.runtime.derived import DerivedByStream
+
+        return DerivedByStream(self._derived_in)
 
     @functools.cached_property
     def launch(self) -> Callable[..., None]:
@@ -149,11 +170,15 @@ class Kernel(Generic[P]):
 
     def launch_config(self, *arguments: Any, **keywords: Any) -> LaunchConfig:
         """The configuration that `launch` takes for these arguments."""
+        from kdsl.parameters import by_name, with_defaults
+
         given = by_name(self.name, self.parameters, arguments, with_defaults(len(arguments), keywords, self.defaults))
         return self._derived.of(None).config([given[name] for name, _ in self.parameters])
 
     def _derived_in(self, stream: Any) -> DerivedLaunches:
         """What derives configurations in a stream."""
+        from kdsl.runtime.derived import DerivedLaunches
+
         defaults = {name: value for name, (_, value) in self.defaults.items()}
         types = dict(self.parameters)
         return DerivedLaunches(
@@ -165,6 +190,10 @@ class Kernel(Generic[P]):
         """A launch to be made many times, of grid and block (or a LaunchConfig) and the kernel's arguments:
         ``p = k.prepare(grid, block, a, b, n=5)``, then ``p()``. NumPy arrays are refused: nothing is copied.
         """
+        start_beside()
+        from kdsl.parameters import by_name, with_defaults
+        from kdsl.runtime.prepared import prepare, split_configuration
+
         leave_alone()
         try:
             config, rest = split_configuration(f"{self.name}.prepare", arguments)
@@ -185,12 +214,16 @@ class Kernel(Generic[P]):
 
     def attributes_of(self, signature: Any = None) -> KernelAttributes:
         """What the kernel takes on the current device, with ``signature`` as for `kdsl.compile`."""
+        from kdsl.resources import attributes_of
+
         return attributes_of(self._launcher_of(signature))
 
     def occupancy(self, block: Any, shared: int = 0, *, cluster: Any = None, signature: Any = None) -> Occupancy:
         """How many blocks of this size, with so many bytes of dynamic shared memory, a multiprocessor of the current
         device runs at once.
         """
+        from kdsl.resources import occupancy_of
+
         return occupancy_of(self._launcher_of(signature), block, shared, cluster)
 
     def suggest_block(
@@ -199,13 +232,19 @@ class Kernel(Generic[P]):
         """The block size with the highest occupancy, and how many such blocks fill the device. ``shared`` is a block's
         dynamic shared memory in bytes, or a function from its threads to them.
         """
+        from kdsl.resources import suggested_block
+
         return suggested_block(self._launcher_of(signature), shared, most_threads)
 
     def _launcher_of(self, signature: Any) -> Launcher:
+        from kdsl.parameters import from_signature
+
         backend = current_backend()
         return self._specialized(backend, from_signature(self.name, self.parameters, self.defaults, signature)).launcher
 
     def __call__(self, *arguments: Any, **keywords: Any) -> NoReturn:
+        from kdsl.runtime.launch import not_configured
+
         raise not_configured(self.name, arguments)
 
     def signatures(self, signature: Mapping[str, Any] | None = None) -> list[tuple[Type, ...]]:
@@ -213,6 +252,8 @@ class Kernel(Generic[P]):
 
         TypeError or ValueError for what does not fit the parameters.
         """
+        from kdsl.signatures import every_signature
+
         return every_signature(self.name, self.parameters, self.defaults, signature or {})
 
     def check(self, signature: Mapping[str, Any] | None = None) -> int:
@@ -221,7 +262,7 @@ class Kernel(Generic[P]):
         A TypeVar is each of its constraints in turn. Where `open_names` has others, only syntax and names can be
         checked, and 0 is returned; ``signature`` says what they are, as for `kdsl.compile`.
         """
-        from kdsl.frontend import check_every, check_syntax  # start-up cost: who only imports kdsl compiles nothing
+        from kdsl.frontend import check_every, check_syntax
 
         every = self.signatures(signature)
         if every:
@@ -241,6 +282,8 @@ class Kernel(Generic[P]):
 
     def request(self, types: Sequence[Type] | None, options: Options | None = None) -> KernelRequest:
         """What the frontend is asked for; ``types`` are all parameters' types, None where the annotations say them."""
+        from kdsl.ir.request import KernelRequest
+
         return KernelRequest(self.function, None if types is None else tuple(types), options or self.options)
 
     def specialize(
@@ -249,11 +292,16 @@ class Kernel(Generic[P]):
         """The kernel compiled for these arguments' types and loaded on the device where they live, or else the current
         one; ``wide`` is the variant with 64-bit extents.
         """
+        from kdsl.homes import home
+        from kdsl.parameters import by_name, types_of
+
         backend = home((*arguments, *keywords.values()))
         given = by_name(self.name, self.parameters, arguments, keywords) if not self.is_annotated else {}
         return self._specialized(backend, types_of(self.name, self.parameters, given, wide=wide))
 
     def _specialized(self, backend: Backend, types: tuple[Type, ...]) -> Specialization:
+        from kdsl.specialization import specialized
+
         with self._lock:
             found = self._specializations.get((backend, types))
             if found is None or not found.is_current():
@@ -263,6 +311,8 @@ class Kernel(Generic[P]):
 
     def contract_for(self, typed: Sequence[tuple[str, Type]]) -> Contract:
         """What a launch of the kernel for these types is checked against."""
+        from kdsl.contracts.types import constants_of
+
         return self.options.contract.with_constants(constants_of(dict(typed)))
 
 
@@ -344,6 +394,8 @@ def compile(
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ValueError(f"two kernels of one module are called {twice!r}; rename one, or compile them apart")
+    from kdsl.parameters import from_signature
+
     types = [from_signature(k.name, k.parameters, k.defaults, signature) for k in kernels]
     return compile_kernels(kernels, types, target, options)
 
@@ -359,6 +411,9 @@ def compile_kernels(
     """Several kernels in one PTX module, each with the types of all its parameters; otherwise as `compile`. Without
     ``are_checked`` their launches look at no contract, and nothing relies on it but on the block size.
     """
+    from kdsl.cache import compile_cached
+    from kdsl.target import Target
+
     parsed = target if isinstance(target, Target) else Target.parse(target or current_backend().target)
     chosen = None if options is None else _checked_options(options)
     requests = [

@@ -6,21 +6,18 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
-from kdsl.backend import Backend, DeviceError
-from kdsl.current import home
-from kdsl.parameters import by_name, filling
-from kdsl.runtime.calls import guards_of
+from kdsl.current import start_beside
+from kdsl.mistakes import USERS_MISTAKES
 from kdsl.runtime.dynamo import leave_alone, untraced
-from kdsl.runtime.errors import ArgumentError, ExtentError, LaunchConfigError
-from kdsl.runtime.known import KnownLaunch, KnownLaunches
-from kdsl.runtime.launch import MISSING, LaunchConfig
-from kdsl.source import CompileError
 
+# Start-up cost: what launches need is imported by the first one, while the driver starts.
 if TYPE_CHECKING:
+    from kdsl.backend import Backend
     from kdsl.compiler import Kernel
+    from kdsl.runtime.config import LaunchConfig
+    from kdsl.runtime.known import KnownLaunches
 
 P = ParamSpec("P")
-USERS_MISTAKES = (CompileError, ArgumentError, LaunchConfigError, DeviceError)
 ASKED_OFTEN = 64
 """Launches unlike the one that comes first, after which another comes first."""
 
@@ -51,10 +48,14 @@ class ConfiguredKernel(Generic[P]):
 
     def _specialize_and_run(self, *arguments: Any, **keywords: Any) -> None:
         """What a call does at first, and again when the device, a captured name or a type has changed."""
+        start_beside()
+        from kdsl import specialization  # noqa: F401  # all that compiles and launches
+        from kdsl.homes import home
+        from kdsl.parameters import filling
+
         kernel = self.kernel
-        (
-            home((*arguments, *keywords.values()))
-        ).start()  # a GPU's context takes as long as the compilation, to which this thread now comes
+        # A GPU's context takes as long as the compilation, to which this thread now comes.
+        home((*arguments, *keywords.values())).start()
         if not kernel.is_annotated:
             filling(self._run_open, kernel.defaults)(*arguments, **keywords)
             return
@@ -68,11 +69,16 @@ class ConfiguredKernel(Generic[P]):
 
     def _keep(self, run: Callable[..., None]) -> None:
         """Let the next call take a launcher's fast way at once."""
+        from kdsl.parameters import filling
+
         self._run = self.fast = filling(run, self.kernel.defaults)
         self.kernel.remember(self.config, self._run)
 
     def _has_run_elsewhere(self, here: Backend, arguments: tuple[Any, ...]) -> bool:
         """Launch on the device where the arguments live, if it is another one and launched so before."""
+        from kdsl.homes import home
+        from kdsl.runtime.launcher_code import MISSING
+
         there = home(arguments)
         # What is missing is told here.
         if there is here or any(value is MISSING for value in arguments):
@@ -87,6 +93,11 @@ class ConfiguredKernel(Generic[P]):
 
     def _run_open(self, *arguments: Any, **keywords: Any) -> None:
         """A launch of a kernel whose types depend on the arguments."""
+        from kdsl.parameters import by_name
+        from kdsl.runtime.calls import guards_of
+        from kdsl.runtime.errors import ExtentError
+        from kdsl.runtime.known import KnownLaunch, KnownLaunches
+
         kernel = self.kernel
         given = by_name(kernel.name, kernel.parameters, arguments, keywords)
         values = tuple(given[name] for name, _ in kernel.parameters)

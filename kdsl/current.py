@@ -6,15 +6,12 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Collection
 from typing import Any
 
 from kdsl.backend import Backend
 from kdsl.device_choice import DeviceChoiceError, Devices, InvalidChoice
 from kdsl.records import dataclass
 from kdsl.runtime.device import Device, entered_device
-from kdsl.runtime.foreign_memory import sharing_of
-from kdsl.runtime.placement import foreign_home_of, home_of
 from kdsl.timeline import Timeline
 
 DEVICES = Devices(synchronous=os.environ.get("KDSL_SYNC", "") not in ("", "0"))
@@ -46,18 +43,12 @@ def current_backend() -> Backend:
         raise type(error)(f"KDSL_DEVICE={preference}: {error}") from None
 
 
-def home(arguments: Collection[Any]) -> Backend:
-    """Where a launch with these arguments runs: where its arrays live, and on the current device without any."""
-    found = home_of(arguments)
-    if found is not None:
-        return found
-    current = current_backend()
-    sharing = sharing_of(current)
-    if sharing is not None and DEVICES.has_several_gpus:
-        ordinal = foreign_home_of(arguments, sharing)
-        if ordinal is not None and ordinal != sharing.ordinal:
-            return DEVICES.named(f"cuda:{ordinal}")
-    return current
+def start_beside() -> None:
+    """Begin with starting a GPU, if a launch would come to that, and return at once: what launches need is imported
+    meanwhile.
+    """
+    if entered_device() is None:
+        DEVICES.start_beside(os.environ.get("KDSL_DEVICE"))
 
 
 def set_device(device: str | int | Device) -> None:

@@ -34,6 +34,7 @@ class Devices:
         self._current: Backend | None = None
         self.timeline: Timeline | None = None
         self.trace_calls = False
+        self._has_begun = False
 
     def trace(self, *, calls: bool) -> Timeline:
         """Record every compilation; with ``calls`` also what devices started from now on are asked to do."""
@@ -62,6 +63,16 @@ class Devices:
             if self._current is None:
                 self._current = self._start(preference, step_limit) if preference else self._find(step_limit)
             return self._current
+
+    def start_beside(self, preference: str | None) -> None:
+        """Begin with starting the GPU that the first call of `current` would start; returns at once."""
+        kind, _, number = (preference or "cuda").partition(":")
+        if self._has_begun or self._started or kind != "cuda" or not (number or "0").isdecimal():
+            return
+        from kdsl.runtime.driver_start import begin  # start-up cost: importing kdsl makes no CUDA call
+
+        self._has_begun = True
+        begin(int(number or 0))
 
     def select(self, name: str, step_limit: int | None = None) -> Backend:
         """Make ``cuda``, ``cuda:N``, ``emulator`` or ``emulator:N`` current."""

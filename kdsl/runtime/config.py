@@ -10,7 +10,6 @@ from typing import Any
 
 from kdsl.backend import Backend, Dim3, Launch
 from kdsl.runtime.errors import LaunchConfigTypeError, LaunchConfigValueError
-from kdsl.runtime.stream import stream_handle
 
 AXES = "xyz"
 THREADS_FOR_NUM_ELEMS = 256
@@ -154,6 +153,8 @@ class LaunchConfig:
                 f"shared = {self.shared} bytes is more than the {limits.shared_bytes} that a block can have here"
             )
         self._check_hardware(backend)
+        from kdsl.runtime.stream import stream_handle  # start-up cost: for the first launch
+
         stream = stream_handle(self.stream, backend)
         return Launch(
             self.grid, self.block, self.shared, stream, self.cluster, self.cooperative,
