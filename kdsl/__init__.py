@@ -9,7 +9,8 @@ groups      what groups of threads do together. It is written in the kernel lang
 compiler    `kernel` and `compile`
 parameters  what a launch or `compile` says of a kernel's parameters; annotations: as types; signatures: all that a
             check takes
-configured  a kernel with grid and block; specialization: one compiled for types, on a device
+configured  a kernel with grid and block; specialization: one compiled for types, on a device; homes: on which device
+            a launch runs; mistakes: what is told without our frames
 compilation one run of the pipeline, every stage kept: what `compile` gives and all views read
 contracts   what a kernel requires of its launches: the launcher checks it, and the compiler relies on it
 source      places in a user's source, and `CompileError`
@@ -40,6 +41,7 @@ errors      all exceptions
 checks      how a failed check of a debug build is told; garbage holds the collector back
 
 Public names are loaded when they are first used: importing kdsl costs little beyond NumPy and calls nothing of CUDA.
+Decorating a function loads a quarter of the modules; a first launch the others, while the driver starts beside it.
 `kdsl.compile`, `kdsl.math` and `kdsl.random` are not in ``__all__``: they would hide Python's own in an ``import *``.
 """
 

@@ -1,0 +1,62 @@
+"""What the start of a program costs: which modules decorating a function imports, and when CUDA is begun with."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = """
+import sys, threading
+import numpy as np
+before = set(sys.modules)
+from kdsl import Ptr, f32, grid, i32, kernel
+import kdsl.current
+
+@kernel(fmad=False)
+def double(x: Ptr[f32], n: i32) -> None:
+    i = grid(1)
+    if i < n:
+        x[i] = x[i] * 2.0
+
+configured = double[4, 32]
+loaded = {name for name in set(sys.modules) - before if name.startswith("kdsl")}
+print(len(loaded))
+heavy = ("kdsl.cache", "kdsl.frontend", "kdsl.codegen", "kdsl.emulator", "kdsl.runtime.launcher", "kdsl.runtime.memory",
+         "kdsl.runtime.driver", "kdsl.parameters", "kdsl.specialization", "kdsl.homes")
+print(sorted(name for name in loaded if name in heavy))
+print(sorted(name for name in sys.modules if name.startswith(("cuda", "llvmlite", "ml_dtypes"))))
+print(threading.active_count(), kdsl.current.DEVICES._has_begun)
+x = np.ones(100, np.float32)
+configured(x, 100)
+print(float(x.sum()), kdsl.current.DEVICES._has_begun)
+"""
+
+
+def lines(tmp_path: Path, **environment: str) -> list[str]:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    root = str(Path(__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "program.py"],
+        cwd=tmp_path,
+        env={"PATH": "", "PYTHONPATH": root, "KDSL_CACHE_DIR": str(tmp_path / "cache"), **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.splitlines()
+
+
+def test_decorating_imports_little_and_begins_nothing(tmp_path: Path) -> None:
+    count, heavy, foreign, begun, result = lines(tmp_path, KDSL_DEVICE="emulator")
+    assert int(count) <= 45
+    assert heavy == foreign == "[]"
+    assert begun == "1 False"
+    # The emulator needs no driver.
+    assert result == "200.0 False"
+
+
+def test_the_first_launch_begins_with_a_gpu_where_one_may_be(tmp_path: Path) -> None:
+    *_, begun, result = lines(tmp_path)
+    assert begun == "1 False"
+    assert result == "200.0 True"
