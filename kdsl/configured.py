@@ -49,9 +49,11 @@ class ConfiguredKernel(Generic[P]):
     def _specialize_and_run(self, *arguments: Any, **keywords: Any) -> None:
         """What a call does at first, and again when the device, a captured name or a type has changed."""
         start_beside()
-        from kdsl import specialization  # noqa: F401  # all that compiles and launches
         from kdsl.homes import home
         from kdsl.parameters import filling
+        from kdsl.specialization import import_what_compiles
+
+        import_what_compiles()
 
         kernel = self.kernel
         # A GPU's context takes as long as the compilation, to which this thread now comes.

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kdsl.backend import Backend
-from kdsl.cache import compile_cached, load_cached
+from kdsl.cache import compile_cached, load_cached, will_compile
 from kdsl.compilation import Compilation
 from kdsl.compiled import CompiledKernel
 from kdsl.contracts.architecture import check_architecture
@@ -22,6 +22,13 @@ from kdsl.target import Target
 
 if TYPE_CHECKING:
     from kdsl.compiler import Kernel
+
+
+def import_what_compiles() -> None:
+    """Import the compiler where it is certain to be wanted: a GPU's driver starts meanwhile."""
+    if will_compile():
+        from kdsl import frontend  # noqa: F401
+        from kdsl.codegen import lower, nvptx  # noqa: F401
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from kdsl.runtime import driver_start
 
 PROGRAM = """
 import sys, threading
@@ -60,3 +66,28 @@ def test_the_first_launch_begins_with_a_gpu_where_one_may_be(tmp_path: Path) -> 
     *_, begun, result = lines(tmp_path)
     assert begun == "1 False"
     assert result == "200.0 True"
+
+
+def test_the_driver_is_started_in_c_beside(tmp_path: Path) -> None:
+    """A stand-in for the driver's library: which functions the thread calls, with what, and when it stops."""
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("needs gcc")
+    source = tmp_path / "driver.c"
+    source.write_text(
+        "static int calls, failing, device_of; static void *made;\n"
+        "void fail_at(int n) { failing = n; calls = 0; made = 0; }\n"
+        "static int result(void) { return ++calls == failing ? 100 : 0; }\n"
+        "int cuInit(unsigned flags) { return flags ? 1 : result(); }\n"
+        "int cuDeviceGet(int *device, int ordinal) { *device = 70 + ordinal; return result(); }\n"
+        "int cuDevicePrimaryCtxRetain(void **context, int device) { *context = made = (void *)(long)device; return result(); }\n"
+        "int called(void) { return calls; }\nlong retained(void) { return (long)made; }\n"
+    )
+    library = str(tmp_path / "driver.so")
+    subprocess.run([compiler, "-shared", "-fPIC", str(source), "-o", library], check=True)
+    driver = ctypes.CDLL(library)
+    for failing, code, called, retained in ((0, 0, 3, 73), (1, 100, 1, 0), (2, 100, 2, 0), (3, 100, 3, 73)):
+        driver.fail_at(failing)
+        assert driver_start.start(3, library) == code
+        assert (driver.called(), driver.retained()) == (called, retained)
+    assert driver_start.start(0, str(tmp_path / "missing.so")) == -1

@@ -11,6 +11,6 @@ Nothing that is read is executed: entries are JSON, PTX and machine code. Neithe
 before something has to be compiled.
 """
 
-from kdsl.cache.process import CACHE, compile_cached, load_cached
+from kdsl.cache.process import CACHE, compile_cached, load_cached, will_compile
 
-__all__ = ["CACHE", "compile_cached", "load_cached"]
+__all__ = ["CACHE", "compile_cached", "load_cached", "will_compile"]

@@ -37,6 +37,10 @@ class CompilationCache:
         self.store = store
         self._compiler = compiler
 
+    def is_empty(self) -> bool:
+        """Whether nothing has been kept."""
+        return next(self.store.files(), None) is None
+
     def compile(
         self, requests: Sequence[KernelRequest], target: Target, timeline: Timeline | None = None
     ) -> Compilation:

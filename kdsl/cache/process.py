@@ -62,6 +62,12 @@ def compile_cached(requests: Sequence[KernelRequest], target: Target, timeline: 
     return run_pipeline(requests, target, timeline) if cache is None else cache.compile(requests, target, timeline)
 
 
+def will_compile() -> bool:
+    """Whether the next kernel is certain to be compiled: nothing at all has been kept so far."""
+    cache = CACHE.current()
+    return cache is None or cache.is_empty()
+
+
 def load_cached(backend: Backend, compilation: Compilation) -> Any:
     """Load a compilation onto a device: its machine code where the cache has it, else the PTX, of which the cache then
     gets machine code for the next time.

@@ -1,28 +1,32 @@
 """The start of CUDA in a thread of its own, while Python imports and compiles what a first launch needs: cuInit and the
-context take most of a second.
+context take most of the time that a program needs for its first result.
 """
 
 from __future__ import annotations
 
+import ctypes
+import sys
 import threading
 
-from kdsl.runtime.errors import DriverUnavailableError
+LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 
 
 def begin(ordinal: int) -> None:
     """Initialise the driver and make the primary context of a GPU, if there is one; returns at once."""
-    threading.Thread(target=_start, args=(ordinal,), name="kdsl: CUDA").start()
+    threading.Thread(target=start, args=(ordinal, LIBRARY), name="kdsl: CUDA").start()
 
 
-def _start(ordinal: int) -> None:
-    from kdsl.runtime.driver_calls import bindings, initialized  # start-up cost: imported beside, too
+def start(ordinal: int, library: str) -> int:
+    """What the thread does; the driver's last code, or -1 without a driver.
 
+    What fails here fails again, and is told, where the device is wanted.
+    """
+    # Why not through cuda-python? Importing it takes as long again while another thread imports.
     try:
-        api = bindings()
-    except DriverUnavailableError:
-        return
-    # What fails here fails again, and is told, where the device is wanted.
-    if initialized(api) is None:
-        code, device = api.cuDeviceGet(ordinal)
-        if not int(code):
-            api.cuDevicePrimaryCtxRetain(device)
+        driver = ctypes.CDLL(library)
+    except OSError:
+        return -1
+    device, context = ctypes.c_int(), ctypes.c_void_p()
+    code: int = driver.cuInit(0)
+    code = code or driver.cuDeviceGet(ctypes.byref(device), ctypes.c_int(ordinal))
+    return code or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
