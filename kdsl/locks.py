@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import os
-import threading
-from types import TracebackType
+from _thread import RLock
 from weakref import WeakSet
 
 
-class Lock:
+# Why a subclass, and not an RLock inside? Python looks for signals where a function of Python's begins: Ctrl-C in an
+# `__exit__` of ours would leave the lock held for ever. (Only to type checkers is the class final.)
+class Lock(RLock):  # type: ignore[misc]
     """Held in a ``with`` block by one thread at a time; reentrant, since Python may run a finalizer anywhere.
 
-    A fork copies a lock that another thread holds, but not the thread: the child gets a new one, or would wait for
+    A fork copies a lock that another thread holds, but not the thread: in the child it is free, which would wait for
     ever.
     """
 
-    __slots__ = ("__weakref__", "_lock")
+    __slots__ = ()
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
         _LOCKS.add(self)
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self._lock.release()
 
     def renew(self) -> None:
         """Make it free."""
-        self._lock = threading.RLock()
+        self._at_fork_reinit()  # type: ignore[attr-defined]
 
 
 _LOCKS: WeakSet[Lock] = WeakSet()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TextIO
 
 import numpy as np
@@ -193,20 +192,20 @@ class Emulator(EmulatedHostMemory):
     def copy_from_peer(self, destination: int, other: Emulator, source: int, size: int) -> None:
         for device in (self, other):
             device.check("a copy between devices", COPYING)
-        with self._hold(other):
+
+        def copy() -> None:
             self.memory.span(destination, size, "copy")[:] = other.memory.span(source, size, "copy")
+
+        self._do_alone(copy, other)
 
     def wait_for_peer(self, stream: int, other: Emulator, other_stream: int) -> None:
         """Nothing is ever in flight there."""
 
-    @contextmanager
-    def _hold(self, *others: Emulator) -> Iterator[None]:
-        """Let no other launch or copy begin here and on devices whose memory this one uses."""
-        with ExitStack() as held:
-            # In one order, so that no two wait for each other.
-            for emulator in sorted({self, *self._reached, *others}, key=lambda emulator: emulator.ordinal):
-                held.enter_context(emulator._busy)
-            yield
+    def _do_alone(self, call: Callable[[], None], *others: Emulator) -> None:
+        """While no other launch or copy begins here, and on devices whose memory this one uses."""
+        # In one order, so that no two wait for each other.
+        held = sorted({self, *self._reached, *others}, key=lambda emulator: emulator.ordinal)
+        _holding([emulator._busy for emulator in held], call)
 
     # Modules.
 
@@ -264,8 +263,7 @@ class Emulator(EmulatedHostMemory):
 
     def run_kernel(self, function: EmulatedFunction, launch: Launch, parameters: bytes) -> None:
         check_launch(function.code, launch, self.limits)
-        with self._hold():
-            self._run(function, launch, parameters)
+        self._do_alone(lambda: self._run(function, launch, parameters))
 
     def _run(self, function: EmulatedFunction, launch: Launch, parameters: bytes) -> None:
         self.launches += 1
@@ -295,6 +293,15 @@ class Emulator(EmulatedHostMemory):
         """Nothing is ever in flight here."""
         self.check("waiting for the device", WAITING)
         self.stream_state.raise_failures()
+
+
+def _holding(locks: Sequence[Lock], call: Callable[[], None]) -> None:
+    # Why not an ExitStack? Ctrl-C where its `__exit__` begins would leave them held.
+    if not locks:
+        call()
+        return
+    with locks[0]:
+        _holding(locks[1:], call)
 
 
 def flat(view: memoryview) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:

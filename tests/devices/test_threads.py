@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -365,3 +366,37 @@ def test_the_emulator_s_memory_is_one_for_all_threads(often: None, monkeypatch: 
     assert at_once(6, work) == [0] * 6
     assert not shared.allocations and len(shared.freed) == 2
     assert next(shared._windows) < 200  # windows of long ago are used again
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_leaves_no_lock_held(on_the_emulator: None) -> None:
+    """Python looks for signals where a function begins: the tracer raises there, once in each."""
+    x = kdsl.zeros(64, np.int32)
+    begun: set[object] = set()
+
+    def interrupt(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code not in begun:
+            begun.add(frame.f_code)
+            raise KeyboardInterrupt
+
+    def uses() -> None:
+        count[1, 64](x, 1)
+        x.to_host()
+        kdsl.zeros(3).to("emulator:1").to("emulator:0")
+
+    uses()
+    interrupted = True
+    while interrupted:
+        sys.settrace(interrupt)
+        try:
+            uses()
+            interrupted = False
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+    assert len(begun) > 50
+    thread = threading.Thread(target=uses, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive()
