@@ -85,6 +85,9 @@ class Event:
         """Wait until the work before the event has finished, while other tasks of the event loop run."""
         return wait_for(self)
 
+    def __repr__(self) -> str:
+        return f"Event(0x{self.handle:x} on {device_name(self.backend)})"
+
     def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
         if getattr(self, "handle", 0) and not is_exiting():
             self._events.destroy_event(self.handle)

@@ -73,6 +73,9 @@ class GraphNode:
         """What is packed for each parameter of the kernel: an address for an array, followed by its extents."""
         return {} if self.launcher is None else named_values(self.launcher, self.recorded.parameters)
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} is of this process; capture its graph where it is launched")
+
     def __repr__(self) -> str:
         what = f" {self.kernel}[{self.grid}, {self.block}]" if self.kernel else ""
         return f"<{self.kind} node{what}>"
@@ -274,6 +277,9 @@ class ExecutableNode:
         if node.launcher is None:
             raise TypeError(f"a {self.kind} node of a graph has no arguments to change; only kernels of kdsl have")
         self._instance.change(self._index, *repacked(node.launcher, node.recorded, configuration, arguments))
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} is of this process; capture its graph where it is launched")
 
     def __repr__(self) -> str:
         return repr(self.node)

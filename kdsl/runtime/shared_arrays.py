@@ -12,7 +12,7 @@ from kdsl.backend import Backend
 from kdsl.runtime.dlpack import dlpack_array
 from kdsl.runtime.dlpack_export import HostMemoryBackend
 from kdsl.runtime.foreign_array import ForeignArray, HostMemory, NotOnDeviceError
-from kdsl.runtime.foreign_memory import SharingBackend
+from kdsl.runtime.foreign_memory import SharingBackend, sharing_of
 from kdsl.runtime.interface import has_dlpack
 from kdsl.runtime.jax_arrays import is_jax
 from kdsl.runtime.layout import contiguous_strides, reach
@@ -54,8 +54,9 @@ class BorrowedMemory:
     def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
         if is_exiting():
             return
-        if isinstance(self.backend, SharingBackend):
-            self.backend.release(self.owner)
+        sharing = sharing_of(self.backend)
+        if sharing is not None:
+            sharing.release(self.owner)
         elif self.address:
             self.backend.free(self.address)
 

@@ -570,6 +570,11 @@ def test_graphs_are_of_their_process(device: str) -> None:
     for value in (graph, graph.instantiate()):
         with pytest.raises(TypeError, match="is of this process; capture it where it is launched"):
             pickle.dumps(value)
+    for value in (graph.nodes[0], graph.instantiate().nodes[0]):
+        with pytest.raises(TypeError, match=r"<kernel node add\[.* is of this process; capture its graph where it is"):
+            pickle.dumps(value)
+    with pytest.raises(TypeError, match=rf"Event\(0x[0-9a-f]+ on {device}:0\) is of this process; make an event"):
+        pickle.dumps(kdsl.Event())
 
 
 def test_streams_that_are_no_part_of_a_capture_work_as_always(stream: kdsl.Stream) -> None:
