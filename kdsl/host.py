@@ -9,7 +9,7 @@ import numpy as np
 from kdsl.backend import Backend
 from kdsl.current import backend_of, current_backend
 from kdsl.lang.types import F32
-from kdsl.runtime import host_memory, memory, memory_pool, shared_arrays
+from kdsl.runtime import array_making, host_memory, memory_pool, shared_arrays
 from kdsl.runtime.device import Device
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.memory_pool import MemoryInfo
@@ -19,23 +19,19 @@ def to_device(array: Any, device: str | int | Device | None = None) -> DeviceArr
     """A C-contiguous copy of ``array``, or of what NumPy makes of it, in the memory of ``device``: the current one, if
     it is None. ``array`` may be a DeviceArray, on any device.
     """
-    return memory.to_device(array, _chosen(device))
+    return array_making.to_device(array, _chosen(device))
 
 
 def empty(shape: int | tuple[int, ...], dtype: Any = F32, *, device: str | int | Device | None = None) -> DeviceArray:
     """An uninitialised array on ``device`` (the current one, if it is None); ``dtype`` is a type of the kernel language
     or a NumPy dtype.
     """
-    return memory.empty(shape, dtype, backend=_chosen(device))
+    return array_making.empty(shape, dtype, backend=_chosen(device))
 
 
 def zeros(shape: int | tuple[int, ...], dtype: Any = F32, *, device: str | int | Device | None = None) -> DeviceArray:
     """An array of zeros on ``device`` (the current one, if it is None)."""
-    return memory.zeros(shape, dtype, backend=_chosen(device))
-
-
-def _chosen(device: str | int | Device | None) -> Backend:
-    return current_backend() if device is None else backend_of(device)
+    return array_making.zeros(shape, dtype, backend=_chosen(device))
 
 
 def full(
@@ -44,7 +40,7 @@ def full(
     """An array on ``device`` (the current one, if it is None) whose elements are all ``value``, which ``dtype`` has to
     hold.
     """
-    return memory.full(shape, value, dtype, backend=_chosen(device))
+    return array_making.full(shape, value, dtype, backend=_chosen(device))
 
 
 def empty_like(
@@ -59,7 +55,7 @@ def empty_like(
     """
     there = array.backend if device is None and isinstance(array, DeviceArray) else _chosen(device)
     wanted = array.shape if shape is None else shape
-    return memory.empty(wanted, array.dtype if dtype is None else dtype, backend=there)
+    return array_making.empty(wanted, array.dtype if dtype is None else dtype, backend=there)
 
 
 def zeros_like(
@@ -145,3 +141,7 @@ def set_release_threshold(size: int, *, device: str | int | Device | None = None
 def synchronize() -> None:
     """Wait for all work on the current device, and raise what went wrong in it, a DeviceError."""
     current_backend().synchronize()
+
+
+def _chosen(device: str | int | Device | None) -> Backend:
+    return current_backend() if device is None else backend_of(device)

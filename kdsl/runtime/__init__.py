@@ -6,12 +6,14 @@ A launch
                       tensor_packer; bound_launch: it with one configuration; enqueue: the last step
     compiled_limits   what it was compiled for; conditions: what must still be bound; contracts: what it requires
     calls, known      kernels without types of their own; inference, generics, callables, constants: what arguments say
-    arguments         arrays as arguments; scalars, structs and vectors; markers: In, Out, InOut
+    arguments         arrays as arguments of launch_parameters, and array_advice for those that do not fit; scalars,
+                      structs and vectors; markers: In, Out, InOut
     host_arrays       NumPy's arrays, copied in and back; placement: on which device a launch is
     prepared, derived launches made ahead, and without brackets; hooks: watching launches
 
 Arrays
-    memory            DeviceArray; layout, array_views, array_copies, array_streams, strided: what is done with one
+    memory            DeviceArray; array_making: new ones; layout, array_views, array_copies, array_streams,
+                      strided: what is done with one
     allocation        who owns memory; memory_pool: where it comes from; host_memory: pinned, mapped and managed
     interface, dlpack arrays of other libraries, as foreign_array describes them; torch_tensors, jax_arrays
     shared_arrays     from_dlpack; dlpack_export: ours for others

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from kdsl.backend import Backend, Launch
 from kdsl.lang.types import ArrayType
-from kdsl.runtime.arguments import ArrayArgument, Parameter
 from kdsl.runtime.capture_arguments import capture_of, keep_for
 from kdsl.runtime.dynamo import leave_alone, untraced
 from kdsl.runtime.enqueue import Enqueue, nothing
@@ -17,6 +16,7 @@ from kdsl.runtime.errors import ExtentError
 from kdsl.runtime.foreign_memory import SharingBackend, note_launch
 from kdsl.runtime.hooks import HOOKS
 from kdsl.runtime.host_arrays import HostArrays, Staged
+from kdsl.runtime.launch_parameters import ArrayArgument, Parameter
 from kdsl.runtime.launcher_code import MISSING
 from kdsl.runtime.peers import LEGACY_STREAM, ordered
 from kdsl.runtime.stream_backend import streams_of

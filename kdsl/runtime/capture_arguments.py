@@ -7,9 +7,9 @@ from typing import Any
 
 from kdsl.backend import Backend
 from kdsl.captures import Capture
-from kdsl.runtime.arguments import ArrayArgument, Parameter
 from kdsl.runtime.errors import ArgumentTypeError
 from kdsl.runtime.graph_backend import graphs_of
+from kdsl.runtime.launch_parameters import ArrayArgument, Parameter
 
 
 def capture_of(backend: Backend, stream: int) -> Capture | None:

@@ -18,9 +18,9 @@ from kdsl.contracts.expressions import Argument, Configured, Node, Number, OfArr
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ArrayType, Kind, PointerType, ScalarType, Type, VectorType
 from kdsl.records import dataclass
-from kdsl.runtime.arguments import ArrayArgument, Parameter
 from kdsl.runtime.errors import LaunchConfigValueError, LaunchContractError
 from kdsl.runtime.host_arrays import LARGEST_VECTOR
+from kdsl.runtime.launch_parameters import ArrayArgument, Parameter
 
 STAGED_ALIGNMENT = 256
 """What copies of host arrays keep of the arrays' alignment where a contract asks for it."""

@@ -15,7 +15,7 @@ from kdsl.captures import RecordedNode
 from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ArrayType, PointerType, ScalarType, TupleType, Type, VectorType
-from kdsl.runtime.arguments import ArrayArgument, Parameter, array_argument, scalar_argument
+from kdsl.runtime.arguments import array_argument, scalar_argument
 from kdsl.runtime.bound_launch import packed
 from kdsl.runtime.callables import function_type
 from kdsl.runtime.calls import check_tuple
@@ -24,6 +24,7 @@ from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.errors import ArgumentTypeError, LaunchConfigValueError
 from kdsl.runtime.host_arrays import HostArrays
 from kdsl.runtime.inference import infer_type
+from kdsl.runtime.launch_parameters import ArrayArgument, Parameter
 
 if TYPE_CHECKING:
     from kdsl.runtime.launcher import Launcher

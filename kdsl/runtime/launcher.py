@@ -16,7 +16,7 @@ from kdsl.contracts.contract import NOTHING, Contract
 from kdsl.lang.layout import buffer_size, parameter_layout
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ScalarType, Type, VectorType
-from kdsl.runtime.arguments import Parameter, array_argument, scalar_argument
+from kdsl.runtime.arguments import array_argument, scalar_argument
 from kdsl.runtime.bound_launch import BoundLaunch, OtherDevice
 from kdsl.runtime.calls import Call, Guards
 from kdsl.runtime.compiled_limits import CompiledLimits
@@ -30,6 +30,7 @@ from kdsl.runtime.errors import ArgumentTypeError
 from kdsl.runtime.formats import struct_format
 from kdsl.runtime.graph_backend import introduce
 from kdsl.runtime.hooks import LaunchRecord
+from kdsl.runtime.launch_parameters import Parameter
 from kdsl.runtime.launcher_code import MISSING, LauncherCode
 from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.runtime.scalars import shown

@@ -13,11 +13,11 @@ import numpy as np
 from kdsl.backend import Backend
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ArrayType, PointerType, VectorType
-from kdsl.runtime.arguments import Parameter
 from kdsl.runtime.calls import Call, Guards
 from kdsl.runtime.conditions import Condition
 from kdsl.runtime.contracts import FAST_FUNCTIONS, LaunchChecks
 from kdsl.runtime.hooks import Observed
+from kdsl.runtime.launch_parameters import Parameter
 from kdsl.runtime.layout import layout_of
 from kdsl.runtime.packer import condition_tests, layout_name, name_prefix, packer_source, struct_name, variable_names
 from kdsl.runtime.packer_names import Place, globals_for, maker, place_of

@@ -10,12 +10,13 @@ import numpy as np
 
 from kdsl.backend import Backend, device_name
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import F32, ScalarType
+from kdsl.lang.types import ScalarType
 from kdsl.runtime import array_copies, array_streams, array_views, dlpack_export
+from kdsl.runtime.absent import Absent
 from kdsl.runtime.allocation import Allocation, MemoryUser
 from kdsl.runtime.array_views import Geometry
 from kdsl.runtime.device import Device
-from kdsl.runtime.host_values import HostArray, host_array, is_masked
+from kdsl.runtime.host_values import HostArray, host_array
 from kdsl.runtime.layout import (
     INT32_ELEMENTS,
     Layout,
@@ -24,24 +25,9 @@ from kdsl.runtime.layout import (
     element_type,
     is_contiguous,
     layout_of,
-    normal_shape,
     reach,
 )
 from kdsl.runtime.peers import are_peers
-from kdsl.runtime.scalars import shown
-
-
-class Absent:
-    """Stands for what arrays of other libraries have, and says what to write instead."""
-
-    def __init__(self, hint: str) -> None:
-        self.hint = hint
-
-    def __set_name__(self, _: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, array: Any, _: Any = None) -> NoReturn:
-        raise AttributeError(f"a DeviceArray has no {self.name!r}: {self.hint}")
 
 
 class DeviceArray:
@@ -404,46 +390,3 @@ def _check_broadcast(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
     own, theirs = shape[over:] if over > 0 else shape, target[-over:] if over < 0 else target
     if not fits or any(extent not in (1, wanted) for extent, wanted in zip(own, theirs, strict=True)):
         raise ValueError(f"values of shape {shape} do not fit the elements assigned to, of shape {target}")
-
-
-def to_device(array: Any, backend: Backend) -> DeviceArray:
-    """A copy of a host array (or what NumPy makes of the value) in device memory, C-contiguous and of native byte
-    order.
-    """
-    if isinstance(array, DeviceArray):
-        copy = DeviceArray(array.shape, array.layout.type, backend)
-        copy.copy_from(array)
-        return copy
-    if is_masked(array):
-        raise TypeError("a masked array has no device counterpart: pass array.filled(value) or array.data")
-    host = np.asarray(array, order="C")
-    if host.dtype == object:
-        raise TypeError(
-            f"to_device takes numbers, or an array of them; got {shown(array)}, of which NumPy makes objects"
-        )
-    type_ = element_type(host.dtype.newbyteorder("="))
-    host = host.astype(type_.numpy, copy=False)
-    device = DeviceArray(host.shape, type_, backend)
-    if host.nbytes:
-        backend.write(device.address, array_copies.host_bytes(host))
-    return device
-
-
-def empty(shape: Any, dtype: Any = F32, *, backend: Backend) -> DeviceArray:
-    """An uninitialised array; ``dtype`` is a type of the kernel language or a NumPy dtype."""
-    return DeviceArray(normal_shape(shape), element_type(dtype), backend)
-
-
-def zeros(shape: Any, dtype: Any = F32, *, backend: Backend) -> DeviceArray:
-    """An array of zeros."""
-    array = empty(shape, dtype, backend=backend)
-    if array.nbytes:
-        backend.fill(array.address, 0, array.nbytes)
-    return array
-
-
-def full(shape: Any, value: Any, dtype: Any = F32, *, backend: Backend) -> DeviceArray:
-    """An array whose elements are all ``value``."""
-    array = empty(shape, dtype, backend=backend)
-    array.fill(value)
-    return array

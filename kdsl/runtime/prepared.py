@@ -11,7 +11,6 @@ from typing import Any, NoReturn
 from kdsl.backend import Launch, device_name
 from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.types import TupleType, Type
-from kdsl.runtime.arguments import ArrayArgument, Parameter
 from kdsl.runtime.bound_launch import packed
 from kdsl.runtime.callables import function_type
 from kdsl.runtime.calls import check_tuple
@@ -23,6 +22,7 @@ from kdsl.runtime.foreign_memory import note_launch
 from kdsl.runtime.hooks import HOOKS, Observed
 from kdsl.runtime.host_arrays import HostArrays
 from kdsl.runtime.inference import infer_type
+from kdsl.runtime.launch_parameters import ArrayArgument, Parameter
 from kdsl.runtime.launcher import Launcher
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.parameters import ParameterBuffer

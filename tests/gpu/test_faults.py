@@ -20,7 +20,7 @@ from kdsl.lang.types import PointerType, I32, I64, F32, U64
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.launch import Launcher
-from kdsl.runtime.memory import zeros
+from kdsl.runtime.array_making import zeros
 gpu = CudaDriver()
 def run(image, name, parameters, *args):
     Launcher(name, parameters, gpu, gpu.function(gpu.load(image), name)).bind(LaunchConfig(1, 32))(*args)

@@ -14,10 +14,11 @@ import pytest
 
 from kdsl.backend import DeviceError, Launch
 from kdsl.lang.types import BF16, F16, F32, F64, I8, I16, I32, I64, SCALARS, U8, U64, PointerType, Type, boolean
+from kdsl.runtime.array_making import empty, to_device, zeros
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.launch import Launcher
-from kdsl.runtime.memory import DeviceArray, empty, to_device, zeros
+from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.stream import Stream
 
 pytestmark = pytest.mark.gpu

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from kdsl.lang.types import BF16, F32, I8, I32, I64, U64, ArrayType, PointerType, boolean
+from kdsl.runtime.array_making import zeros
 from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, ExtentError
 from kdsl.runtime.launch import LaunchConfig, Launcher
-from kdsl.runtime.memory import zeros
 
 PTR = PointerType(F32)
 STRIDED = "that is not contiguous; pass np.ascontiguousarray(a)"

@@ -14,11 +14,11 @@ import pytest
 from kdsl.backend import DeviceError, Launch
 from kdsl.lang.types import F32, I32, PointerType, Space
 from kdsl.lang.variables import POINTER, Variable
+from kdsl.runtime.array_making import to_device, zeros
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.errors import DriverUnavailableError, ForkedProcessError, LaunchConfigValueError
 from kdsl.runtime.launch import Launcher
-from kdsl.runtime.memory import to_device, zeros
 from kdsl.runtime.variables import attach
 
 from .fake_driver import function

@@ -20,10 +20,10 @@ from kdsl import errors
 from kdsl.backend import DeviceError, Launch
 from kdsl.emulator import Emulator
 from kdsl.runtime import driver_errors
+from kdsl.runtime.array_making import zeros
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.launch import Launcher
-from kdsl.runtime.memory import zeros
 from kdsl.source import CompileError, Span
 
 from .fake_driver import function

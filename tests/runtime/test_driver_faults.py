@@ -10,10 +10,10 @@ import pytest
 
 from kdsl.backend import DeviceAssertionError, DeviceError, Launch, LaunchTimeout, MemoryFault
 from kdsl.lang.types import F32, PointerType
+from kdsl.runtime.array_making import zeros
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.launch import Launcher
-from kdsl.runtime.memory import zeros
 
 from .fake_driver import function
 

@@ -13,12 +13,12 @@ import pytest
 
 from kdsl.errors import CaptureInvalidatedError, StreamCaptureError
 from kdsl.lang.types import F32, I32, PointerType
+from kdsl.runtime.array_making import zeros
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.event import Event
 from kdsl.runtime.graph import Graph
 from kdsl.runtime.launch import Launcher
-from kdsl.runtime.memory import zeros
 from kdsl.runtime.prepared import prepare
 from kdsl.runtime.stream import Stream
 

@@ -11,11 +11,11 @@ import pytest
 from kdsl.backend import DeviceError
 from kdsl.lang.types import F32, PointerType
 from kdsl.runtime import driver_host_memory, host_memory
+from kdsl.runtime.array_making import zeros
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.host_memory import device_address, memory_of
 from kdsl.runtime.launch import Launcher
-from kdsl.runtime.memory import zeros
 from kdsl.runtime.stream import Stream
 
 from .fake_driver import function

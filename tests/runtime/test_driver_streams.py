@@ -13,10 +13,10 @@ import pytest
 from kdsl.backend import DeviceError, Launch
 from kdsl.lang.types import F32, PointerType
 from kdsl.runtime import driver_streams
+from kdsl.runtime.array_making import zeros
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.launch import Launcher
-from kdsl.runtime.memory import zeros
 from kdsl.runtime.stream import Event, Stream
 
 from .fake_driver import function

@@ -19,13 +19,13 @@ import pytest
 
 from kdsl.lang.struct_dtype import struct_of_dtype
 from kdsl.lang.types import BF16, F32, I32, SCALARS, ArrayType, PointerType
+from kdsl.runtime.array_making import zeros
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.dlpack import HEADER, TENSOR
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 from kdsl.runtime.foreign_streams import MOST_KEPT
 from kdsl.runtime.launch import Launcher
-from kdsl.runtime.memory import zeros
 from kdsl.runtime.shared_arrays import from_dlpack
 from kdsl.runtime.stream import Stream
 

@@ -278,7 +278,7 @@ def test_out_of_host_memory(device: str, make: Any) -> None:
 
 def test_the_emulators_memory_is_limited() -> None:
     from kdsl.emulator import Emulator
-    from kdsl.runtime.memory import empty
+    from kdsl.runtime.array_making import empty
 
     emulator: Any = Emulator(memory_limit=1 << 20)
     first = empty(1 << 19, np.uint8, backend=emulator)

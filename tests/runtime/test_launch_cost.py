@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from kdsl.lang.types import F32, I32, PointerType
+from kdsl.runtime.array_making import zeros
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.driver_entry import launch_function
 from kdsl.runtime.launch import Launcher
-from kdsl.runtime.memory import zeros
 from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.runtime.prepared import prepare
 

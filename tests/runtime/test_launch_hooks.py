@@ -14,10 +14,10 @@ import kdsl
 from kdsl import DeviceError, LaunchConfig, LaunchRecord, Ptr, f32, grid, i32, kernel
 from kdsl.backend import Launch
 from kdsl.lang.types import F32, I32, PointerType
+from kdsl.runtime.array_making import zeros
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.hooks import HOOKS
 from kdsl.runtime.launch import Launcher
-from kdsl.runtime.memory import zeros
 from kdsl.runtime.prepared import prepare
 
 SCALE = (("x", PointerType(F32)), ("n", I32))

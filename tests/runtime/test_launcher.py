@@ -14,8 +14,9 @@ import pytest
 
 from kdsl.backend import DeviceError, Launch
 from kdsl.lang.types import BF16, F16, F32, F64, I8, I16, I32, I64, SCALARS, U8, U64, ArrayType, PointerType, boolean
+from kdsl.runtime.array_making import empty, to_device, zeros
 from kdsl.runtime.launch import LaunchConfig, Launcher
-from kdsl.runtime.memory import DeviceArray, empty, to_device, zeros
+from kdsl.runtime.memory import DeviceArray
 
 P = PointerType
 VADD = (("a", P(F32)), ("b", P(F32)), ("c", P(F32)), ("n", I32))

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from kdsl.lang.types import F32, SCALARS
+from kdsl.runtime.array_making import empty, to_device, zeros
 from kdsl.runtime.markers import In
-from kdsl.runtime.memory import DeviceArray, empty, to_device, zeros
+from kdsl.runtime.memory import DeviceArray
 
 
 @pytest.mark.parametrize("name", sorted(SCALARS))

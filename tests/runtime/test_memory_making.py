@@ -10,6 +10,7 @@ import pytest
 
 import kdsl
 from kdsl import Ptr, f32, i32, kernel, struct
+from kdsl.runtime import array_making
 
 
 @struct
@@ -122,7 +123,7 @@ def test_free_from_a_view_and_of_memory_of_others(device: str) -> None:
 
 def test_many_views_of_one_array_cost_no_memory(make_backend: Any) -> None:
     backend = make_backend()
-    array = kdsl.runtime.memory.zeros(100, backend=backend)
+    array = array_making.zeros(100, backend=backend)
     for index in range(1000):
         array[index % 100]
     owner: Any = array._owner

@@ -11,8 +11,8 @@ import pytest
 from kdsl.backend import MemoryFault
 from kdsl.emulator import Emulator
 from kdsl.lang.types import F32, I32, PointerType
+from kdsl.runtime.array_making import empty, to_device
 from kdsl.runtime.launch import LaunchConfig, Launcher
-from kdsl.runtime.memory import empty, to_device
 
 P = PointerType
 VADD = b"""

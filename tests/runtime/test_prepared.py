@@ -17,9 +17,9 @@ import kdsl
 from kdsl import Array, Constexpr, LaunchConfig, Ptr, f32, f64, grid, i32, kernel
 from kdsl.backend import Launch
 from kdsl.lang.types import F32, I32, PointerType
+from kdsl.runtime.array_making import zeros
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.launch import Launcher
-from kdsl.runtime.memory import zeros
 from kdsl.runtime.prepared import PreparedLaunch, prepare
 
 P = PointerType

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kdsl.emulator import Emulator
+from kdsl.runtime.array_making import to_device
 from kdsl.runtime.driver import CudaDriver
-from kdsl.runtime.memory import to_device
 from kdsl.runtime.strided import MOST_AXES, StridedCopy, strided_copies
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]

@@ -15,12 +15,12 @@ import pytest
 
 from kdsl.lang.types import BF16, F32, I32, ArrayType, PointerType
 from kdsl.runtime import launcher as launcher_module
+from kdsl.runtime.array_making import zeros
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 from kdsl.runtime.hooks import launch_hooks
 from kdsl.runtime.launch import Launcher
-from kdsl.runtime.memory import zeros
 from kdsl.runtime.stream import Stream
 
 from .fake_driver import function
