@@ -53,7 +53,7 @@ class Kernel(Generic[P]):
     __slots__ = ("__dict__", "__weakref__", "_hot")
 
     def __init__(self, function: Callable[P, object], options: Options) -> None:
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(cast(Any, self), function)
         self.function: FunctionType = cast(FunctionType, function)
         self.options = options
         self._configurations = Configurations(self._configured)
@@ -242,10 +242,13 @@ class Kernel(Generic[P]):
         backend = current_backend()
         return self._specialized(backend, from_signature(self.name, self.parameters, self.defaults, signature)).launcher
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> NoReturn:
-        from kdsl.runtime.launch import not_configured
+    # To a type checker a kernel cannot be called, which it reports; after a NoReturn it would check nothing.
+    if not TYPE_CHECKING:
 
-        raise not_configured(self.name, arguments)
+        def __call__(self, *arguments: Any, **keywords: Any) -> NoReturn:
+            from kdsl.runtime.launch import not_configured
+
+            raise not_configured(self.name, arguments)
 
     def signatures(self, signature: Mapping[str, Any] | None = None) -> list[tuple[Type, ...]]:
         """The types of all parameters with which `check` looks at the kernel: none where it looks at names only.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from types import FunctionType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from kdsl.backend import Backend, DeviceError, device_name
 from kdsl.compiler import Kernel
@@ -31,7 +31,7 @@ from kdsl.runtime.entries import Entry, Place, entries
 from kdsl.runtime.errors import LaunchConfigValueError
 from kdsl.runtime.images import Kind, check_loads, kind_of
 from kdsl.runtime.launch import Configurations, Launcher, not_configured
-from kdsl.runtime.linking import Linked, read
+from kdsl.runtime.linking import Linked, read, source_bytes
 from kdsl.runtime.prepared import PreparedLaunch, prepare, split_configuration
 from kdsl.runtime.variables import ModuleVariables
 
@@ -192,8 +192,9 @@ class Lease:
 
 
 def load_module(image: Image | Linked, *, link: Source | Sequence[Source] = ()) -> LoadedModule:
-    """Load PTX, a cubin or a fatbin onto the current device: a path, the bytes themselves, or what `kdsl.link` gives.
-    The emulator takes PTX only. With ``link`` it is linked with what that names, as by `kdsl.link`.
+    """Load PTX, a cubin or a fatbin onto the current device: a path, the bytes themselves, PTX as a str with line
+    ends, or what `kdsl.link` gives. The emulator takes PTX only. With ``link`` it is linked with what that names, as by
+    `kdsl.link`.
 
     OSError if the file cannot be read, ImageError if it is no image or the device refuses it.
     """
@@ -202,8 +203,7 @@ def load_module(image: Image | Linked, *, link: Source | Sequence[Source] = ()) 
     if isinstance(image, Linked):
         name, data = "<linked>", image.image
     else:
-        name = "<bytes>" if isinstance(image, bytes) else str(image)
-        data = image if isinstance(image, bytes) else Path(image).read_bytes()
+        name, data = source_bytes(image)
     if sources:
         data = linked_for(backend, backend.target, [read(part) for part in (data, *sources)])
     return _load(backend, data, name)
@@ -368,8 +368,11 @@ class LoadedKernel:
         """The block size with the highest occupancy: as `Kernel.suggest_block`."""
         return suggested_block(self._launcher(), shared, most_threads)
 
-    def __call__(self, *arguments: Any) -> NoReturn:
-        raise not_configured(self.name, arguments)
+    # As of `Kernel`: type checkers report a call.
+    if not TYPE_CHECKING:
+
+        def __call__(self, *arguments: Any) -> NoReturn:
+            raise not_configured(self.name, arguments)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} is of this process; pickle the class of @cuda_module, and load() it there")

@@ -45,14 +45,22 @@ class Linked:
         return f"<linked image of {len(self.image)} bytes for {self.architecture}>"
 
 
-def read(source: Any) -> Input:
-    """What a path or bytes hold; text with line ends is PTX itself. InvalidImageError for what is nothing to link."""
+def source_bytes(source: Any) -> tuple[str, bytes]:
+    """What a path or bytes hold, and its name in messages; text with line ends is PTX itself. TypeError for anything
+    else.
+    """
     if isinstance(source, str) and "\n" in source:
         source = source.encode()
-    if not isinstance(source, bytes | str | Path):
-        raise TypeError(f"what is linked is a path, or bytes, or PTX text, got {source!r}")
-    name = "<bytes>" if isinstance(source, bytes) else str(source)
-    data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    if isinstance(source, bytes):
+        return "<bytes>", source
+    if not isinstance(source, str | Path):
+        raise TypeError(f"an image is a path, or bytes, or PTX text, got {source!r}")
+    return str(source), Path(source).read_bytes()
+
+
+def read(source: Any) -> Input:
+    """What is to be linked, as `source_bytes`. InvalidImageError for what is nothing to link."""
+    name, data = source_bytes(source)
     try:
         kind = images.kind_of(data)
         if kind is Kind.UNKNOWN or not data:

@@ -136,15 +136,17 @@ def test_loader_passes_mypy(made: tuple[Build, Path], tmp_path: Path) -> None:
         "scale[1, 32](np.zeros(3), np.zeros(3), 2.0, 3)\n"
         'scale[1, 32](np.zeros(3), np.zeros(3), 2.0, "3")\n'
         "scale[1, 32](np.zeros(3))\n"
+        "scale(np.zeros(3), np.zeros(3), 2.0, 3)\n"
     )
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", "--cache-dir", str(tmp_path / "cache"), "use.py"],
         cwd=tmp_path, capture_output=True, text=True, check=False, env={"PATH": "", "MYPYPATH": str(made[1])},
     )  # fmt: skip
     errors = [line for line in done.stdout.splitlines() if ": error:" in line]
-    assert len(errors) == 2, done.stdout
+    assert len(errors) == 3, done.stdout
     assert 'use.py:4: error: Argument 4 to "__call__" of "ScaleLaunch" has incompatible type "str"' in errors[0]
     assert "use.py:5: error: Missing positional arguments" in errors[1]
+    assert "use.py:6: error:" in errors[2] and "not callable" in errors[2]
 
 
 def test_arrays(loader: Any) -> None:
@@ -230,6 +232,19 @@ def test_wrong_arguments(loader: Any, arguments: tuple[Any, ...], error: type[Ex
     with pytest.raises(error, match=message):
         loader.scale[1, 32](*arguments)
     assert "cuLaunchKernel" not in loader.module.driver.calls and "cuMemAlloc" not in loader.module.driver.calls
+
+
+def test_a_machine_without_a_driver(loader: Any) -> None:
+    class NoDriver:
+        def cuInit(self, flags: int) -> None:
+            raise RuntimeError("libcuda.so.1 cannot be opened")
+
+    loader.module._driver = NoDriver()
+    for use in (lambda: loader.scale[1, 32](F, F.copy(), 1.0, 1), lambda: loader.empty(3), loader.synchronize):
+        with pytest.raises(loader.CudaError, match="no NVIDIA driver was found; these kernels run on NVIDIA GPUs"):
+            use()
+    with pytest.raises(TypeError, match="takes an array of float32"):
+        loader.scale[1, 32](F.astype(np.float64), F, 1.0, 1)
 
 
 def test_read_only_arrays(loader: Any) -> None:

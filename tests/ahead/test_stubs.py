@@ -148,6 +148,8 @@ WRONG = [
     ('kernels.load().hello[1, 1](np.zeros(1))', 'Argument 1'),
     ('Holder.inner[1, 1](a, 2)', 'Argument 1'),
     ('everything.prepare(1, 2, brain)', 'No overload variant'),
+    ('everything(a)', '"_everything" not callable'),
+    ('kernels.load().hello(a)', 'not callable'),
 ]  # fmt: skip
 
 

@@ -159,7 +159,7 @@ class TestErrors:
         [
             ([], TypeError, "at least one thing"),
             ("k.ptx", TypeError, "takes a list of what to link"),
-            ([3], TypeError, "what is linked is a path, or bytes, or PTX text, got 3"),
+            ([3], TypeError, "an image is a path, or bytes, or PTX text, got 3"),
             ([b"nonsense"], errors.InvalidImageError, "<bytes>: it is no PTX, cubin"),
             ([b""], errors.InvalidImageError, "<bytes>: it is no PTX, cubin"),
             (["missing.o"], FileNotFoundError, "missing.o"),

@@ -71,6 +71,13 @@ def test_signatures(device: str, signature: Any, name: str) -> None:
         k(a, b, 33)
 
 
+def test_ptx_as_text(device: str) -> None:
+    k = kdsl.load_module(kdsl.compile(decorated).ptx).kernel("decorated", decorated)
+    k[1, 1](np.zeros(1, np.float32), np.zeros(1, np.float32), 1)
+    with pytest.raises(TypeError, match="an image is a path, or bytes, or PTX text, got 3"):
+        kdsl.load_module(3)  # type: ignore[arg-type]
+
+
 def test_a_prepared_launch(device: str) -> None:
     k = kdsl.load_module(FOREIGN).kernel("_Z4vaddPfPKfi", vadd)
     a, b = kdsl.zeros(32), kdsl.to_device(np.ones(32, np.float32))
@@ -206,6 +213,7 @@ CUBIN = b"\x7fELF\x02\x01\x01\x41\x08" + bytes(7) + b"\x02\x00\xbe\x00" + bytes(
     [
         (b"", "<bytes>: it is empty"),
         (b"nonsense", "<bytes>: it is neither PTX"),
+        ("no PTX\n", "<bytes>: it is neither PTX"),
         (CUBIN[:40], "an ELF file of 40 bytes is cut off"),
         (CUBIN[:40] + b"\xff\x20" + CUBIN[42:], "it is cut off: 64 bytes of at least"),
         (b"\x50\xed\x55\xba\x01\x00\x10\x00\x00\x01" + bytes(6), "it is cut off: 16 bytes of at least 272"),

@@ -12,6 +12,9 @@ import numpy as np
 
 from kdsl.runtime.standalone.values import is_masked
 
+NO_DEVICE = 100
+"""CUDA_ERROR_NO_DEVICE"""
+
 
 class CudaError(RuntimeError):
     """The CUDA driver refused a call, or a kernel failed; ``code`` is its CUresult."""
@@ -86,8 +89,10 @@ class Module:
     @property
     def driver(self) -> Any:
         if self._driver is None:
-            from cuda.bindings import driver
-
+            try:
+                from cuda.bindings import driver
+            except ImportError as error:
+                raise ImportError("launches need cuda-python: pip install cuda-python") from error
             self._driver = driver
         return self._driver
 
@@ -118,7 +123,11 @@ class Module:
 
     def _found_context(self) -> Any:
         api = self.driver
-        self.checked("cuInit", api.cuInit(0))
+        try:
+            initialized = api.cuInit(0)
+        except RuntimeError as error:  # cuda-python's word for a machine without the driver's library
+            raise CudaError("no NVIDIA driver was found; these kernels run on NVIDIA GPUs alone", NO_DEVICE) from error
+        self.checked("cuInit", initialized)
         current = self.checked("cuCtxGetCurrent", api.cuCtxGetCurrent())
         if int(current):
             return current

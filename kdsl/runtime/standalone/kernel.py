@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
 
 from kdsl.runtime.standalone.configuration import check_limits, extents, shared_bytes, stream_handle
 from kdsl.runtime.standalone.contract import Contract, Values
@@ -98,8 +98,11 @@ class Kernel(Generic[L]):
         check_tuples(self.entry, self.tuples, self.names, given)
         return [value for parameter in self.parameters for value in passed(self.entry, parameter, given, host)]
 
-    def __call__(self, /, *arguments: Any, **keywords: Any) -> NoReturn:
-        raise TypeError(f"{self.entry} is launched as {self.entry}[grid, block](...)")
+    # To a type checker a kernel cannot be called, which it reports; after a NoReturn it would check nothing.
+    if not TYPE_CHECKING:
+
+        def __call__(self, /, *arguments: Any, **keywords: Any) -> NoReturn:
+            raise TypeError(f"{self.entry} is launched as {self.entry}[grid, block](...)")
 
     def __repr__(self) -> str:
         return f"<kernel {self.entry}({', '.join(self.names)})>"
