@@ -94,6 +94,7 @@ NAMES = {
     "__launch_bounds__": "@kernel(launch_bounds=256)",
     "__builtin_assume_aligned": "assume_aligned(p, 16)",
     "cooperative_groups": "groups of kdsl: groups.this_block()",
+    "cuda": "Numba's `cuda.` is left out: from kdsl import grid, sync_threads, shared, atomic",
     "memcpy": "write a loop; copy_block(destination, source) copies by all threads of the block",
     "memset": "write a loop",
     "malloc": "local.array(n, dtype), shared.array(n, dtype), or an array from the host",

@@ -76,6 +76,14 @@ class GraphNode:
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} is of this process; capture its graph where it is launched")
 
+    if not TYPE_CHECKING:
+
+        @property
+        def update(self) -> NoReturn:
+            raise AttributeError(
+                "a node of a graph does not change: run = graph.instantiate(), and run.nodes[i].update(...)"
+            )
+
     def __repr__(self) -> str:
         what = f" {self.kernel}[{self.grid}, {self.block}]" if self.kernel else ""
         return f"<{self.kind} node{what}>"
@@ -120,7 +128,7 @@ class Graph:
             self._nodes = self._read() if self._handle is not None else ()
         return self._nodes
 
-    def add_kernel(self, launch: PreparedLaunch, depends: Iterable[GraphNode] = ()) -> GraphNode:
+    def add_kernel(self, launch: PreparedLaunch, depends: GraphNode | Iterable[GraphNode] = ()) -> GraphNode:
         """Add a launch, ``kernel.prepare(grid, block, ...)``, that waits for the nodes in ``depends`` alone."""
         from kdsl.runtime.prepared import PreparedLaunch  # it needs this
 
@@ -132,7 +140,7 @@ class Graph:
                 f"the launch is prepared for {device_name(launcher.backend)}, and this graph is on "
                 f"{device_name(self.backend)}: prepare it with arrays that are there"
             )
-        nodes = tuple(depends)
+        nodes = (depends,) if isinstance(depends, GraphNode) else tuple(depends)
         if any(node not in self.nodes for node in nodes):
             raise ValueError("depends are nodes of this graph")
         config = launcher.checked_config(launch.config)
@@ -156,6 +164,14 @@ class Graph:
         if self._handle is None:
             raise StreamCaptureError("the graph is empty, or its capture has not ended or failed")
         return GraphExecutable(self)
+
+    if not TYPE_CHECKING:
+
+        @property
+        def launch(self) -> NoReturn:
+            raise AttributeError("a graph is launched by what it gives: run = graph.instantiate(), and run.launch()")
+
+        replay = launch
 
     def debug_dot(self, path: str | Path) -> None:
         """Write the nodes and what they wait for as a DOT file, which Graphviz draws."""

@@ -377,6 +377,7 @@ class DeviceArray:
         astype = Absent("convert on the host, kdsl.to_device(a.to_host().astype(...)), or in a kernel")
         flatten = Absent("write a.copy().ravel()")
         get = Absent("write a.to_host()")
+        copy_to_host = Absent("write a.to_host()")
         numpy = Absent("write a.to_host()")
         cpu = Absent("write a.to_host()")
         tolist = Absent("write a.to_host().tolist()")

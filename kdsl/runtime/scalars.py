@@ -122,7 +122,7 @@ def _floating(where: str, type_: ScalarType, value: Any) -> Any:
         fix = "; pass value.real" if isinstance(value, (complex, np.complexfloating)) else ""
         raise ArgumentTypeError(f"{where} takes a real number ({type_}), got {shown(value)}{fix}")
     if getattr(value, "shape", ()) != ():
-        raise ArgumentTypeError(f"{where} takes one number ({type_}), got {shown(value)}; pass one element: x[0]")
+        raise ArgumentTypeError(f"{where} takes one number ({type_}), got {shown(value)}; pass one element: value[0]")
     try:
         number = float(value)
         packed = bf16_bits(number) if type_.name == "bf16" else number

@@ -152,7 +152,7 @@ SCALARS: list[tuple[Any, Any, type[Exception], str]] = [
     (F32, np.zeros(1, "i4,f4")[0], ArgumentTypeError, "takes a real number (f32), got numpy.void"),
     (F32, np.ma.masked, ArgumentTypeError, "takes a number (f32), got a masked array; pass its data: x.data[()]"),
     (I32, np.ma.array(1, mask=True), ArgumentTypeError, "takes a number (i32), got a masked array"),
-    (F32, np.zeros(1), ArgumentTypeError, "takes one number (f32), got numpy.ndarray; pass one element: x[0]"),
+    (F32, np.zeros(1), ArgumentTypeError, "takes one number (f32), got numpy.ndarray; pass one element: value[0]"),
     (F32, 1e39, ArgumentValueError, "takes f32, got 1e+39, which is too large for it; declare the parameter as f64"),
     (BF16, 1e39, ArgumentValueError, "takes bf16, got 1e+39, which is too large for it; declare the parameter as f32"),
     (boolean, 1, ArgumentTypeError, "takes a bool, got int 1; pass bool(...) or a comparison"),

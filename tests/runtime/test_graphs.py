@@ -508,6 +508,10 @@ def test_a_graph_is_built_from_prepared_launches(device: str) -> None:
     first = graph.add_kernel(add.prepare(1, 64, x, 1, 64))
     second = graph.add_kernel(add.prepare(1, 64, y, 2, 64))
     last = graph.add_kernel(scale.prepare(1, 64, x, 10), depends=[first, second])
+    with pytest.raises(AttributeError, match=r"run = graph.instantiate\(\), and run.launch\(\)"):
+        graph.launch()  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"run.nodes\[i\].update"):
+        first.update(n=3)  # type: ignore[attr-defined]
     assert graph.nodes == (first, second, last) and last.depends == (first, second) and second.depends == ()
     run = graph.instantiate()
     run.launch()
@@ -520,6 +524,7 @@ def test_a_graph_is_built_from_prepared_launches(device: str) -> None:
         graph.add_kernel(add[1, 64])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="depends are nodes of this graph"):
         kdsl.Graph().add_kernel(add.prepare(1, 64, x, 1, 64), depends=[first])
+    assert graph.add_kernel(add.prepare(1, 64, x, 1, 64), depends=last).depends == (last,)
     with pytest.raises(LaunchConfigError, match="a launch of no blocks is no node"):
         graph.add_kernel(add.prepare(LaunchConfig.for_num_elems(0), x, 1, 64))
 

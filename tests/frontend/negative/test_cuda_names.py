@@ -25,6 +25,8 @@ def test_names_that_are_not_defined():
         #   # hint: CUDA's `make_float4` is f32x4(x, y, z, w) here
         t = tex2D(a, 1, 2)  # noqa: F821  # error: `tex2D` is not defined
         #   # hint: there are no textures: pass an array, and index it
+        cuda.syncthreads()  # noqa: F821  # error: `cuda` is not defined
+        #   # hint: Numba's `cuda.` is left out: from kdsl import grid, sync_threads, shared, atomic
         atomic.add(x[0], 1.0)  # error: atomic.add() needs `value`
         #   # hint: an array and its index are two arguments: atomic.add(x, 0, 1.0)
         atomic.add(a[n, 1], 1.0, scope="block")  # error: atomic.add() needs `value`
