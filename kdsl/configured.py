@@ -50,12 +50,14 @@ class ConfiguredKernel(Generic[P]):
         """What a call does at first, and again when the device, a captured name or a type has changed."""
         start_beside()
         from kdsl.homes import home
-        from kdsl.parameters import filling
+        from kdsl.parameters import check_names, filling
         from kdsl.specialization import import_what_compiles
 
         import_what_compiles()
 
         kernel = self.kernel
+        if keywords:
+            check_names(kernel.name, [name for name, _ in kernel.parameters], keywords)
         # A GPU's context takes as long as the compilation, to which this thread now comes.
         home((*arguments, *keywords.values())).start()
         if not kernel.is_annotated:

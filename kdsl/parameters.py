@@ -53,6 +53,14 @@ def with_defaults(count: int, keywords: Mapping[str, Any], defaults: Mapping[str
     return {name: value for name, (index, value) in defaults.items() if index >= count} | dict(keywords)
 
 
+def check_names(kernel: str, names: Sequence[str], keywords: Mapping[str, Any]) -> None:
+    """ArgumentTypeError for an argument by a name that no parameter has."""
+    for name in keywords:
+        if name not in names:
+            fix = f"; a stream goes into the brackets, {kernel}[grid, block, stream]" if name == "stream" else ""
+            raise ArgumentTypeError(f"{kernel}({', '.join(names)}) has no parameter {name!r}{fix}")
+
+
 def by_name(
     kernel: str, parameters: Parameters, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -64,9 +72,8 @@ def by_name(
             f"got {len(arguments)}: drop {len(arguments) - len(names)}"
         )
     given = dict(zip(names, arguments, strict=False))
+    check_names(kernel, names, keywords)
     for name, value in keywords.items():
-        if name not in names:
-            raise ArgumentTypeError(f"{kernel}({', '.join(names)}) has no parameter {name!r}")
         if name in given:
             raise ArgumentTypeError(f"{kernel}: argument `{name}` is given twice")
         given[name] = value

@@ -67,6 +67,20 @@ def test_a_builtin_that_becomes_hidden_is_noticed(monkeypatch):
     assert x[0] == 9
 
 
+def test_arguments_by_names_that_no_parameter_has():
+    @kernel
+    def set_to(x: Ptr[f32], value: f32):
+        x[0] = value
+
+    x = np.zeros(1, np.float32)
+    with pytest.raises(kdsl.ArgumentError, match=r"set_to\(x, value\) has no parameter 'm'$"):
+        set_to[1, 1](x, m=1.0)
+    with pytest.raises(
+        kdsl.ArgumentError, match=r"no parameter 'stream'; .* the brackets, set_to\[grid, block, stream\]"
+    ):
+        set_to[1, 1](x, 1.0, stream=kdsl.Stream())
+
+
 def test_arguments_by_name_and_of_every_kind():
     x = np.ones(4, np.float32)
     for _ in range(2):
