@@ -11,6 +11,7 @@ from kdsl.current import backend_of, current_backend
 from kdsl.lang.types import F32
 from kdsl.runtime import array_making, host_memory, memory_pool, shared_arrays
 from kdsl.runtime.device import Device
+from kdsl.runtime.host_values import as_numpy
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.memory_pool import MemoryInfo
 
@@ -50,9 +51,11 @@ def empty_like(
     *,
     device: str | int | Device | None = None,
 ) -> DeviceArray:
-    """An uninitialised array with the shape and dtype of a NumPy array or a DeviceArray, on the device of the latter or
-    the current one; ``dtype``, ``shape`` and ``device`` say otherwise.
+    """An uninitialised array with the shape and dtype of an array (or of what NumPy makes of it), on the device of a
+    DeviceArray or the current one; ``dtype``, ``shape`` and ``device`` say otherwise.
     """
+    if not isinstance(getattr(array, "dtype", None), np.dtype):
+        array = as_numpy(array)
     there = array.backend if device is None and isinstance(array, DeviceArray) else _chosen(device)
     wanted = array.shape if shape is None else shape
     return array_making.empty(wanted, array.dtype if dtype is None else dtype, backend=there)

@@ -9,7 +9,7 @@ import numpy as np
 from kdsl.backend import Backend
 from kdsl.lang.types import F32
 from kdsl.runtime import array_copies
-from kdsl.runtime.host_values import is_masked
+from kdsl.runtime.host_values import as_numpy, is_masked
 from kdsl.runtime.layout import element_type, normal_shape
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.scalars import shown
@@ -25,7 +25,7 @@ def to_device(array: Any, backend: Backend) -> DeviceArray:
         return copy
     if is_masked(array):
         raise TypeError("a masked array has no device counterpart: pass array.filled(value) or array.data")
-    host = np.asarray(array, order="C")
+    host = np.asarray(as_numpy(array), order="C")
     if host.dtype == object:
         raise TypeError(
             f"to_device takes numbers, or an array of them; got {shown(array)}, of which NumPy makes objects"

@@ -140,6 +140,7 @@ class Graph:
                 f"the launch is prepared for {device_name(launcher.backend)}, and this graph is on "
                 f"{device_name(self.backend)}: prepare it with arrays that are there"
             )
+        launch.check_live()
         nodes = (depends,) if isinstance(depends, GraphNode) else tuple(depends)
         if any(node not in self.nodes for node in nodes):
             raise ValueError("depends are nodes of this graph")

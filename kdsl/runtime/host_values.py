@@ -10,6 +10,8 @@ from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.struct_dtype import difference
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ML_DTYPES, Kind, ScalarType
+from kdsl.runtime.foreign_array import NotOnDeviceError
+from kdsl.runtime.torch_tensors import loaded_torch, torch_array
 
 HostArray = np.ndarray[Any, Any]
 
@@ -21,6 +23,19 @@ def is_masked(array: Any) -> bool:
     return type(array) is not np.ndarray and isinstance(array, np.ndarray) and isinstance(array, np.ma.MaskedArray)
 
 
+def as_numpy(value: Any) -> HostArray:
+    """What NumPy makes of a value; of a PyTorch tensor on the CPU also where NumPy by itself lacks the dtype."""
+    torch = loaded_torch(value)
+    if torch is None or value.device.type != "cpu" or value.requires_grad:
+        # PyTorch's own errors say what to write.
+        return np.asarray(value)
+    try:
+        found = torch_array(torch, value)
+    except NotOnDeviceError as error:
+        raise TypeError(f"the tensor {error}") from None
+    return np.asarray(value) if found.type is None else found.on_host()
+
+
 def host_array(value: Any, type_: ScalarType | StructType) -> HostArray:
     """A value as an array of ``type_``, of this machine's byte order: an array as it is, numbers and lists of them
     converted.
@@ -30,6 +45,8 @@ def host_array(value: Any, type_: ScalarType | StructType) -> HostArray:
     """
     if is_masked(value):
         raise TypeError("a masked array has no device counterpart: write array.filled(value) or array.data")
+    if isinstance(value, memoryview) or (hasattr(value, "dtype") and not isinstance(value, np.generic)):
+        value = as_numpy(value)  # an array of another library is one of its dtype, and no list of numbers
     if isinstance(value, (np.ndarray, np.generic)):
         if value.dtype.newbyteorder("=") == type_.numpy:
             return np.asarray(value).astype(type_.numpy, copy=False)

@@ -16,7 +16,7 @@ from kdsl.runtime.absent import Absent
 from kdsl.runtime.allocation import Allocation, MemoryUser
 from kdsl.runtime.array_views import Geometry
 from kdsl.runtime.device import Device
-from kdsl.runtime.host_values import HostArray, host_array
+from kdsl.runtime.host_values import HostArray, as_numpy, host_array
 from kdsl.runtime.layout import (
     INT32_ELEMENTS,
     Layout,
@@ -172,7 +172,7 @@ class DeviceArray:
         call returns before the copy is made.
         """
         self.check_live()
-        array = source if isinstance(source, DeviceArray) else np.asarray(source)
+        array = source if isinstance(source, DeviceArray) else as_numpy(source)
         if array.shape != self.shape or array.dtype.newbyteorder("=") != self.dtype:
             raise ValueError(
                 f"the source has {array.dtype}{list(array.shape)}, this array {self.dtype}{list(self.shape)}"

@@ -74,9 +74,13 @@ class PreparedLaunch:
         """An array of it was freed by `DeviceArray.free`: launching it would use other arrays' memory."""
         object.__setattr__(self, "_enqueue", self._refuse)
 
-    def _refuse(self, _: ParameterBuffer) -> NoReturn:
+    def check_live(self) -> None:
+        """ValueError once the memory of one of its arrays was freed."""
         for array in memory_of(self._held):
             array.check_live()
+
+    def _refuse(self, _: ParameterBuffer) -> NoReturn:
+        self.check_live()
         raise AssertionError("no array of it was freed")
 
     @property

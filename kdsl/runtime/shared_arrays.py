@@ -13,11 +13,13 @@ from kdsl.runtime.dlpack import dlpack_array
 from kdsl.runtime.dlpack_export import HostMemoryBackend
 from kdsl.runtime.foreign_array import ForeignArray, HostMemory, NotOnDeviceError
 from kdsl.runtime.foreign_memory import SharingBackend, sharing_of
+from kdsl.runtime.host_values import is_masked
 from kdsl.runtime.interface import has_dlpack
 from kdsl.runtime.jax_arrays import is_jax
 from kdsl.runtime.layout import contiguous_strides, reach
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.scalars import shown
+from kdsl.runtime.torch_tensors import loaded_torch
 
 COPY = "pass copy=True"
 
@@ -66,6 +68,12 @@ def from_dlpack(value: Any, backend: Backend, copy: bool | None = None) -> Devic
 
     TypeError for what has no ``__dlpack__``; BufferError for an array that cannot be shared.
     """
+    if is_masked(value):
+        raise BufferError(
+            "from_dlpack: a masked array has no device counterpart; pass array.filled(value) or array.data"
+        )
+    if loaded_torch(value) is not None and value.is_neg():  # PyTorch exports it without its sign
+        raise BufferError("from_dlpack: the tensor is a lazy negative; pass t.resolve_neg()")
     if not has_dlpack(value):
         raise TypeError(f"from_dlpack takes an array with __dlpack__, got {shown(value)}; kdsl.to_device copies others")
     try:

@@ -425,3 +425,37 @@ def test_a_function_of_autograd(device: str) -> None:
     x = torch.ones(8, device=TORCH[device], requires_grad=True)
     (Double.apply(x) * 3).sum().backward()
     assert x.grad.tolist() == [6] * 8
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_tensors_on_the_host_are_copied_in_every_dtype(device: str, name: str) -> None:
+    tensor = torch.tensor([[1, 0, 1], [0, 1, 1]]).to(NAMES[name])
+    there = kdsl.to_device(tensor.T)
+    assert there.shape == (3, 2) and there.layout.type.name == name
+    expected = there.to_host()
+    np.testing.assert_array_equal(expected.astype(np.complex128), [[1, 0], [0, 1], [1, 1]])
+    made = kdsl.empty_like(tensor.T)
+    assert (made.shape, made.dtype) == (there.shape, there.dtype)
+    made.copy_from(tensor.T)
+    assert made.to_host().tobytes() == expected.tobytes()
+    made[0] = tensor[1, :2]
+    np.testing.assert_array_equal(made.to_host()[0].astype(np.complex128), [0, 1])
+
+
+def test_what_is_written_has_the_dtype_whatever_library_it_is_from(device: str) -> None:
+    array = kdsl.zeros(2, np.float32)
+    for other in (torch.ones(2, dtype=torch.float64), torch.ones(2, dtype=torch.int32), memoryview(b"ab")):
+        with pytest.raises(ValueError, match=r"the source has the dtype \w+, this array float32: convert it"):
+            array[...] = other
+    array[0] = torch.tensor(3.0, dtype=torch.float64)  # a number
+    assert array.to_host().tolist() == [3, 0]
+
+
+def test_lazy_negatives_and_masks_are_not_shared(device: str) -> None:
+    lazy = torch.ones(2, dtype=torch.complex64).conj().imag
+    with pytest.raises(BufferError, match=r"the tensor is a lazy negative; pass t.resolve_neg\(\)"):
+        kdsl.from_dlpack(lazy)
+    with pytest.raises(TypeError, match="the tensor is a lazy conjugate or negative; pass t.resolve_conj"):
+        kdsl.to_device(lazy)
+    with pytest.raises(BufferError, match=r"a masked array has no device counterpart; pass array.filled\(value\)"):
+        kdsl.from_dlpack(np.ma.array([1.0, 2.0], mask=[0, 1]))

@@ -55,6 +55,8 @@ def test_arrays_like_others(device: str) -> None:
         other = kdsl.empty_like(like, f32, 7)
         assert (other.shape, other.dtype) == ((7,), np.float32)
     assert kdsl.zeros_like(kdsl.full(3, 1j, kdsl.complex64)).to_host().tolist() == [0] * 3
+    listed = kdsl.zeros_like([[1.5, 2.5]])
+    assert (listed.shape, listed.dtype) == ((1, 2), np.float64)
 
 
 @pytest.mark.parametrize(
