@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Self
 
 from kdsl.backend import Backend, device_name
@@ -11,6 +12,7 @@ from kdsl.runtime.awaiting import wait_for
 from kdsl.runtime.errors import LaunchConfigTypeError, LaunchConfigValueError
 from kdsl.runtime.event import Event
 from kdsl.runtime.stream_backend import StreamBackend
+from kdsl.stream_state import StreamState
 
 if TYPE_CHECKING:
     from kdsl.runtime.graph import Capturing, Graph
@@ -146,6 +148,19 @@ class NamedStream(Stream):
         self._current = current
         self._is_ours = False
         self.priority, self.blocking = 0, True
+        # What each thread and task has to leave: another device may be current by then.
+        self._entered: ContextVar[tuple[StreamState, ...]] = ContextVar(f"kdsl {NAMED[handle]}", default=())
+
+    def __enter__(self) -> Self:
+        state = self._streams.stream_state
+        state.enter(self)
+        self._entered.set((*self._entered.get(), state))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        *before, state = self._entered.get()
+        self._entered.set(tuple(before))
+        state.leave(self)
 
     @property
     def backend(self) -> Backend:

@@ -244,3 +244,18 @@ def test_partial_functions_hold_arrays(pair: Pair) -> None:
     x = kdsl.zeros(1, i32, device=pair[1])
     apply[1, 1](partial(put, x), 7)
     assert x.to_host()[0] == 7
+
+
+def test_a_default_stream_is_left_on_the_device_where_it_was_entered(pair: Pair) -> None:
+    first, second = pair
+    a, b = arrays(second)
+    with kdsl.legacy_stream:
+        kdsl.set_device(second)
+        with kdsl.per_thread_stream, kdsl.legacy_stream:
+            kdsl.set_device(first)
+            assert kdsl.current_stream() is kdsl.legacy_stream
+        add[1, 8](a, b, 8)
+    for device in pair:
+        state = device.backend.stream_state  # type: ignore[attr-defined]
+        assert state.current is None and state.uses == 0
+    assert a.to_host().tolist() == [3] * 8
