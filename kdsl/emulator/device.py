@@ -111,6 +111,17 @@ class Emulator(EmulatedHostMemory):
             self.memory.free(address)
         else:
             self._unfreed.append(address)
+            if self._runs_in is None:  # the kernel has ended meanwhile
+                self._free_late()
+
+    def _free_late(self) -> None:
+        """Give back what was freed while a kernel ran."""
+        while True:
+            try:
+                address = self._unfreed.popleft()
+            except IndexError:  # another thread may take the last one
+                return
+            self.memory.free(address)
 
     def write(self, address: int, source: memoryview) -> None:
         self.check("a copy to the device", COPYING)
@@ -283,8 +294,7 @@ class Emulator(EmulatedHostMemory):
         finally:
             self._runs_in = None
             grid.close()
-            while self._unfreed:
-                self.memory.free(self._unfreed.popleft())
+            self._free_late()
 
     def print(self, text: str) -> None:
         (self.stdout or sys.stdout).write(text)

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -400,3 +401,17 @@ def test_an_interrupt_leaves_no_lock_held(on_the_emulator: None) -> None:
     thread.start()
     thread.join(20)
     assert not thread.is_alive()
+
+
+def test_memory_that_is_freed_as_a_kernel_ends_is_given_back(on_the_emulator: None) -> None:
+    emulator: Any = kdsl.current_device().backend
+    x = kdsl.zeros(64, np.int32)
+
+    class Ends(deque[int]):
+        def append(self, address: int) -> None:
+            emulator._runs_in = None
+            super().append(address)
+
+    before, emulator._unfreed, emulator._runs_in = emulator.memory.used, Ends(), -1
+    del x
+    assert emulator.memory.used == before - 256 and not emulator._unfreed
