@@ -110,7 +110,7 @@ def managed_empty(
     return host_memory.empty(shape, dtype, kind="managed", backend=_chosen(device))
 
 
-def mem_prefetch(array: np.ndarray[Any, Any], to: Literal["device", "host"] = "device", stream: Any = None) -> None:
+def mem_prefetch(array: np.ndarray[Any, Any], to: Literal["device", "host"] = "device", *, stream: Any = None) -> None:
     """Move a `managed_empty` array (or a contiguous part of one) to its device or to the host, in a stream."""
     host_memory.prefetch(array, to, stream)
 

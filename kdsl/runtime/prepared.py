@@ -102,13 +102,7 @@ class PreparedLaunch:
             pass
         self._launch_observed()
 
-    def __call__(self) -> None:
-        try:
-            self._enqueue(self._buffer)
-            return
-        except Observed:
-            pass
-        self._launch_observed()
+    __call__ = launch
 
     def _launch_observed(self) -> None:
         record = self.launcher.record(self._launch, self._named)

@@ -225,7 +225,7 @@ def test_managed_memory_is_moved_and_advised(device: str) -> None:
         kdsl.mem_advise(array, advice)
         kdsl.mem_advise(array[2:4], f"unset_{advice}")
     kdsl.mem_prefetch(array)
-    kdsl.mem_prefetch(array[3], "host", kdsl.Stream())
+    kdsl.mem_prefetch(array[3], "host", stream=kdsl.Stream())
     kdsl.synchronize()
     assert (array == 3).all()
     kdsl.mem_prefetch(kdsl.managed_empty(0))
