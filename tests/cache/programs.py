@@ -11,6 +11,21 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+VADD = """
+import numpy as np
+from kdsl import kernel, Ptr, f32, i32, block_idx, block_dim, thread_idx
+
+@kernel
+def vadd(a: Ptr[f32], b: Ptr[f32], c: Ptr[f32], n: i32):
+    i = block_idx.x * block_dim.x + thread_idx.x
+    if i < n:
+        c[i] = a[i] + b[i]
+
+a = np.arange(1000, dtype=np.float32)
+c = np.zeros_like(a)
+vadd[4, 256](a, a, c, 1000)
+assert (c == 2 * a).all()
+"""
 
 
 @dataclass(frozen=True)

@@ -12,24 +12,9 @@ import pytest
 import kdsl
 from kdsl import Ptr, f32, kernel, thread_idx
 from kdsl.compiler import Kernel
-from tests.cache.programs import Program, Sessions, run
+from tests.cache.programs import VADD, Program, Sessions, run
 
-VADD = """
-import numpy as np
-from kdsl import kernel, Ptr, f32, i32, block_idx, block_dim, thread_idx
-
-@kernel
-def vadd(a: Ptr[f32], b: Ptr[f32], c: Ptr[f32], n: i32):
-    i = block_idx.x * block_dim.x + thread_idx.x
-    if i < n:
-        c[i] = a[i] + b[i]
-
-a = np.arange(1000, dtype=np.float32)
-c = np.zeros_like(a)
-vadd[4, 256](a, a, c, 1000)
-assert (c == 2 * a).all()
-print("verified")
-"""
+VERIFIED = VADD + 'print("verified")\n'
 DIES = """
 import os, signal, sys
 import kdsl
@@ -81,7 +66,7 @@ print(number)
 
 @pytest.mark.timeout(280)
 def test_fifty_processes_start_cold_and_one_compiles(tmp_path: Path) -> None:
-    program = Program(tmp_path, VADD)
+    program = Program(tmp_path, VERIFIED)
     outcomes = [program.outcome(process) for process in [program.start() for _ in range(50)]]
     assert {outcome.said for outcome in outcomes} == {"verified"}
     assert (outcomes[-1].hits, outcomes[-1].misses) == (49, 1)
@@ -122,7 +107,7 @@ def test_many_threads_compile_once(sessions: Sessions) -> None:
 
 
 def test_python_without_asserts_has_an_entry_of_its_own_and_the_same_kernel(tmp_path: Path) -> None:
-    text = VADD.replace("        c[i]", '        assert i >= 0, "negative"\n        c[i]')
+    text = VERIFIED.replace("        c[i]", '        assert i >= 0, "negative"\n        c[i]')
     program = Program(tmp_path, text)
     run(program)
     assert run(program, "-O").said == "verified"
@@ -132,7 +117,7 @@ def test_python_without_asserts_has_an_entry_of_its_own_and_the_same_kernel(tmp_
 
 
 def test_a_dead_tail_that_python_drops_is_looked_at(tmp_path: Path) -> None:
-    text = VADD.replace("        c[i] = a[i] + b[i]\n", "        c[i] = a[i] + b[i]\n    assert 3 > 1\n")
+    text = VERIFIED.replace("        c[i] = a[i] + b[i]\n", "        c[i] = a[i] + b[i]\n    assert 3 > 1\n")
     program = Program(tmp_path, text)
     assert run(program, "-O").said == "verified"
     program.write(text.replace("assert 3 > 1", "assert i > -1, 'no'"))

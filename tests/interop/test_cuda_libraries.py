@@ -9,15 +9,9 @@ import pytest
 
 import kdsl
 from kdsl import Ptr, f32, grid, i32, kernel
+from tests.interop.kernels import axpy, copy_elements
 
 pytestmark = pytest.mark.gpu
-
-
-@kernel
-def axpy(a: f32, x: Ptr[f32], y: Ptr[f32], n: i32) -> None:
-    i = grid(1)
-    if i < n:
-        y[i] = a * x[i] + y[i]
 
 
 @kernel
@@ -28,13 +22,6 @@ def spin_and_fill(x: Ptr[f32], n: i32, cycles: kdsl.u64) -> None:
     i = grid(1)
     if i < n:
         x[i] = 7.0
-
-
-@kernel
-def copy_elements(x, y) -> None:  # type: ignore[no-untyped-def]
-    i = grid(1)
-    if i < x.shape[0]:
-        y[i] = x[i]
 
 
 N = 1 << 20

@@ -10,25 +10,11 @@ import numpy as np
 import pytest
 
 import kdsl
-from kdsl import Ptr, f32, grid, i32, kernel
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
+from tests.interop.kernels import axpy, copy_elements
 
 jax: Any = pytest.importorskip("jax", reason="JAX is not installed")
 jnp: Any = pytest.importorskip("jax.numpy", reason="JAX is not installed")
-
-
-@kernel
-def axpy(a: f32, x: Ptr[f32], y: Ptr[f32], n: i32) -> None:
-    i = grid(1)
-    if i < n:
-        y[i] = a * x[i] + y[i]
-
-
-@kernel
-def copy_elements(x, y) -> None:  # type: ignore[no-untyped-def]
-    i = grid(1)
-    if i < x.shape[0]:
-        y[i] = x[i]
 
 
 def cpu(value: Any) -> Any:

@@ -16,6 +16,7 @@ import kdsl
 from kdsl import Array, Ptr, bf16, f32, grid, i32, kernel
 from kdsl.files import load_file
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
+from tests.interop.kernels import axpy, copy_elements
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -28,20 +29,6 @@ NAMES = {
     "f32": torch.float32, "f64": torch.float64, "bf16": torch.bfloat16, "f8e4m3": torch.float8_e4m3fn,
     "f8e5m2": torch.float8_e5m2, "complex64": torch.complex64, "complex128": torch.complex128,
 }  # fmt: skip
-
-
-@kernel
-def axpy(a: f32, x: Ptr[f32], y: Ptr[f32], n: i32) -> None:
-    i = grid(1)
-    if i < n:
-        y[i] = a * x[i] + y[i]
-
-
-@kernel
-def copy_elements(x, y) -> None:  # type: ignore[no-untyped-def]
-    i = grid(1)
-    if i < x.shape[0]:
-        y[i] = x[i]
 
 
 @kernel
