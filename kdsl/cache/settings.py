@@ -10,6 +10,7 @@ from pathlib import Path
 from kdsl.records import dataclass
 
 DEFAULT_LIMIT = 256 * 1024 * 1024
+OFF = frozenset({"0", "off", "no", "false"})
 UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 
@@ -19,7 +20,7 @@ class SettingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """``limit`` is in bytes. ``enabled`` is False where KDSL_CACHE=0 turns the cache off."""
+    """``limit`` is in bytes. ``enabled`` is False where KDSL_CACHE=0 (or off, no, false) turns the cache off."""
 
     folder: Path
     limit: int = DEFAULT_LIMIT
@@ -32,7 +33,7 @@ def settings(environment: Mapping[str, str]) -> Settings:
     There is no cache where there is no home to have one in.
     """
     said = environment.get("KDSL_CACHE_DIR")
-    enabled = environment.get("KDSL_CACHE", "") != "0"
+    enabled = environment.get("KDSL_CACHE", "").strip().lower() not in OFF
     size = _size(environment.get("KDSL_CACHE_SIZE"))
     try:
         folder = Path(said).expanduser() if said else default_folder(environment)

@@ -131,7 +131,8 @@ def test_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert default_folder(os.environ) == platformdirs.user_cache_path("kdsl", appauthor=False)
     assert settings({"KDSL_CACHE_DIR": str(tmp_path)}).folder == tmp_path
-    assert not settings({"KDSL_CACHE": "0"}).enabled
+    assert not any(settings({"KDSL_CACHE": off}).enabled for off in ("0", "off", "No", " false "))
+    assert all(settings({"KDSL_CACHE": on}).enabled for on in ("", "1", "on"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX's users")
