@@ -29,7 +29,7 @@ ACCEPTED = "a scalar type such as f32 or i32, Ptr[T], Array[T, ndim], a NumPy dt
 def kernel_parameters(function: FunctionType) -> tuple[tuple[str, Type | None], ...]:
     """Name and annotated type of each parameter, None where there is no annotation.
 
-    CompileError for an annotation that is no type, and for ``*args``.
+    CompileError for an annotation that is no type, for ``*args``, and for a method.
     """
     code = function.__code__
     if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
@@ -38,6 +38,10 @@ def kernel_parameters(function: FunctionType) -> tuple[tuple[str, Type | None], 
         )
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     types = function_types(function, names)
+    if names[:1] == ("self",) and "self" not in types:
+        hint = "move it out of the class, or make it a @staticmethod"
+        message = "a kernel cannot be a method: `self` is an object of the host"
+        raise CompileError.at(_place(function, "self"), message, hint)
     if types.get("return", VOID) != VOID:
         hint = "store the value in an array, and leave the annotation out or write None"
         raise CompileError.at(_place(function, "return"), "a kernel returns nothing", hint)

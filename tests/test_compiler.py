@@ -331,6 +331,26 @@ def test_calling_a_kernel_without_a_configuration() -> None:
         scale(np.zeros(1, np.float32))
 
 
+class Holder:
+    @kernel
+    def method(self, x: Ptr[f32]) -> None:
+        x[0] = 1.0
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: Holder().method[1, 1](np.zeros(1, np.float32)),
+        lambda: Holder.method[1, 1](Holder(), np.zeros(1, np.float32)),
+        lambda: Holder.method.compile(target="sm_90"),
+        lambda: Holder.method.check(),
+    ],
+)
+def test_a_method_is_no_kernel(use: Any) -> None:
+    with pytest.raises(CompileError, match=r"`self` is an object of the host(.|\n)*make it a @staticmethod"):
+        use()
+
+
 def test_intrinsics_are_refused_on_the_host() -> None:
     with pytest.raises(TypeError, match="inside a @kernel"):
         kdsl.sync_threads()

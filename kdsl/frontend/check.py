@@ -237,13 +237,7 @@ def _may_be_passed(type: Type) -> bool:
 
 def _refuse_parameter(frame: Frame, parameter: ast.arg, type: Type | None) -> None:
     frame.quiet = False
-    if type is None and parameter.arg == "self":
-        frame.error(
-            parameter,
-            "a kernel cannot be a method: `self` is an object of the host",
-            "move it out of the class, or make it a @staticmethod",
-        )
-    elif isinstance(type, ConstexprType):
+    if isinstance(type, ConstexprType):
         frame.error(
             parameter,
             f"`{parameter.arg}` is {type}, and has no value",
