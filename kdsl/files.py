@@ -1,12 +1,18 @@
-"""Python files of a user's: importing one without running its main, and the kernels that it holds."""
+"""Files of a user's: importing one of Python without running its main, the kernels that it holds, and writing what is
+made of them.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import linecache
+import os
 import sys
+import tempfile
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from errno import EISDIR
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -23,7 +29,9 @@ class FileError(Exception):
 
 
 def load_file(path: Path) -> ModuleType:
-    """Import ``path`` as a module that is not ``__main__``, its folder first on the path as when Python runs it."""
+    """Import ``path`` as a module that is not ``__main__``, its folder first on the path as when Python runs it. A file
+    of a package, whose folder has an ``__init__.py``, is imported in that, so that it may import what is beside it.
+    """
     try:
         text = path.read_bytes()
         code = compile(text, str(path), "exec")
@@ -31,13 +39,18 @@ def load_file(path: Path) -> ModuleType:
         raise FileError(f"{path}: {error.strerror}") from None
     except (SyntaxError, ValueError) as error:
         raise FileError(syntax_message(path, error)) from None
+    package, root = _package_of(path)
     name = f"kdsl_file_{path.stem.replace('.', '_')}"
+    name = package if path.name == "__init__.py" else f"{package}.{name}" if package else name
     # The loader is named, because Python finds one only for names that end with .py.
     spec = importlib.util.spec_from_loader(name, SourceFileLoader(name, str(path)))
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    sys.path.insert(0, str(path.resolve().parent))
+    # A package's folder comes last: what is in it is not named without the package.
+    folder = str(path.resolve().parent)
+    added = [str(root), folder] if package else [folder]
+    sys.path[:0] = added
     try:
         exec(code, module.__dict__)
     except SystemExit as error:
@@ -51,8 +64,18 @@ def load_file(path: Path) -> ModuleType:
     except Exception as error:
         raise FileError(f"{path}: importing it failed\n{user_traceback(error, path)}") from None
     finally:
-        sys.path.remove(str(path.resolve().parent))
+        for entry in added:
+            sys.path.remove(entry)
     return module
+
+
+def _package_of(path: Path) -> tuple[str, Path]:
+    """The package that a file is in, "" if in none, and the folder in which that is found."""
+    root, names = path.resolve().parent, []
+    while (root / "__init__.py").is_file() and root.name.isidentifier():
+        names.append(root.name)
+        root = root.parent
+    return ".".join(reversed(names)), root
 
 
 def syntax_message(path: Path, error: SyntaxError | ValueError) -> str:
@@ -89,3 +112,37 @@ def _kernels_in(names: Mapping[str, Any], module: str, prefix: str) -> dict[str,
         elif isinstance(value, type) and value.__qualname__ == prefix + name and value.__module__ == module:
             found.update(_kernels_in(vars(value), module, f"{prefix}{name}."))
     return found
+
+
+def write_files(directory: Path, contents: Mapping[str, bytes]) -> tuple[Path, ...]:
+    """Write all files of these names or, if that cannot be done, none: first beside their places, then each into its
+    place at once. Two that write into one folder come one after the other.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in contents:
+        if (directory / name).is_dir():
+            raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(directory / name))
+    with tempfile.TemporaryDirectory(prefix=".kdsl-", dir=directory) as staging:
+        for name, data in contents.items():
+            Path(staging, name).write_bytes(data)
+        with _locked(directory):
+            for name in contents:
+                Path(staging, name).replace(directory / name)
+    return tuple(directory / name for name in contents)
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """One at a time, on systems and disks that have locks for folders."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl  # it is not on Windows
+
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import keyword
 import os
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +16,7 @@ from kdsl.ahead.header import header
 from kdsl.ahead.loader import OWN_NAMES, loader
 from kdsl.compilation import Compilation
 from kdsl.compiler import Kernel, compile_kernels
+from kdsl.files import write_files
 from kdsl.parameters import from_signature
 from kdsl.records import dataclass
 from kdsl.target import Target
@@ -59,7 +59,7 @@ def build(
         for kernel, types_, tree in zip(found, types, newest.tree.kernels, strict=True)
     ]
     contents = _contents(name, source or Path(found[0].function.__code__.co_filename).name, described, compilations)
-    return Build(_written(Path(directory), contents), compilations)
+    return Build(write_files(Path(directory), contents), compilations)
 
 
 def _targets(targets: Sequence[str | Target]) -> list[Target]:
@@ -103,17 +103,6 @@ def _contents(
     contents[f"{name}.py"] = loader(source, f"{name}.fatbin", kernels).encode()
     contents[f"{name}.h"] = header(name, source, kernels).encode()
     return contents
-
-
-def _written(directory: Path, contents: Mapping[str, bytes]) -> tuple[Path, ...]:
-    """Write all files: first beside their places, then each into its place at once."""
-    directory.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".kdsl-", dir=directory) as staging:
-        for file, data in contents.items():
-            Path(staging, file).write_bytes(data)
-        for file in contents:
-            Path(staging, file).replace(directory / file)
-    return tuple(directory / file for file in contents)
 
 
 def default_name(file: Path) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import keyword
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kdsl.compiler import Kernel
@@ -18,36 +17,46 @@ Named = Callable[[type], str | None]
 
 
 def launcher(kernel: Kernel[Any], name: str, named: Named, is_loaded: bool = False) -> list[str]:
-    """A kernel's classes: ``_NAME_launch`` is its call, ``_NAME`` the kernel, ``_NAME_loaded`` a loaded one."""
+    """A kernel's classes: ``NAME_launch`` is its call, ``NAME`` the kernel, ``NAME_loaded`` a loaded one."""
     defaults = kernel.defaults
     parameters = [
         f"{parameter}: {argument(type, named)}{' = ...' if parameter in defaults else ''}"
         for parameter, type in kernel.parameters
     ]
     takes = "".join(f", {one}" for one in _ordered(parameters))
-    base = "_k.LoadedKernel" if is_loaded else "_kdsl.Kernel[...]"
-    call, kind = f"_{name}_launch", f"_{name}_loaded" if is_loaded else f"_{name}"
-    lines = [] if is_loaded else [f"class {call}(_t.Protocol):", f"    def __call__(self{takes}) -> None: ...", ""]
+    # Only a kernel's own parameters have names that a call may use.
+    own = {parameter: _apart(parameter, kernel) for parameter in ("self", "grid", "block", "config", "stream")}
+    base = "_kdsl_typing.LoadedKernel" if is_loaded else "_kdsl.Kernel[...]"
+    call, kind = f"{name}_launch", f"{name}_loaded" if is_loaded else name
+    lines = [f"class {call}(_typing.Protocol):", f"    def __call__({own['self']}{takes}) -> None: ...", ""]
+    extents = f"{own['grid']}: _kdsl_typing.Extents, {own['block']}: _kdsl_typing.Extents"
     return [
-        *lines,
+        *([] if is_loaded else lines),
         f"class {kind}({base}):",
-        f"    def __getitem__(self, configuration: _k.Configuration) -> {call}: ...",
-        "    @_t.overload",
-        f"    def prepare(self, grid: _k.Extents, block: _k.Extents, /{takes}) -> _kdsl.PreparedLaunch: ...",
-        "    @_t.overload",
-        f"    def prepare(self, config: _kdsl.LaunchConfig, /{takes}) -> _kdsl.PreparedLaunch: ...",
-        *([] if is_loaded else _without_brackets(call, takes)),
+        f"    def __getitem__(self, configuration: _kdsl_typing.Configuration) -> {call}: ...",
+        "    @_typing.overload",
+        f"    def prepare({own['self']}, {extents}, /{takes}) -> _kdsl.PreparedLaunch: ...",
+        "    @_typing.overload",
+        f"    def prepare({own['self']}, {own['config']}: _kdsl.LaunchConfig, /{takes}) -> _kdsl.PreparedLaunch: ...",
+        *([] if is_loaded else _without_brackets(call, takes, own)),
         "",
     ]
 
 
-def _without_brackets(call: str, takes: str) -> list[str]:
+def _apart(name: str, kernel: Kernel[Any]) -> str:
+    """A name that none of a kernel's parameters has."""
+    while any(parameter == name for parameter, _ in kernel.parameters):
+        name = f"_{name}"
+    return name
+
+
+def _without_brackets(call: str, takes: str, own: Mapping[str, str]) -> list[str]:
     """What a kernel has whose contract says grid and block."""
     return [
-        "    @_cached",
+        "    @_cached_property",
         f"    def launch(self) -> {call}: ...",
-        f"    def launch_on(self, stream: _t.Any, /{takes}) -> None: ...",
-        f"    def launch_config(self{takes}) -> _kdsl.LaunchConfig: ...",
+        f"    def launch_on({own['self']}, {own['stream']}: _typing.Any, /{takes}) -> None: ...",
+        f"    def launch_config({own['self']}{takes}) -> _kdsl.LaunchConfig: ...",
     ]
 
 
@@ -65,42 +74,42 @@ def argument(type: Type | None, named: Named) -> str:
         case ScalarType():
             return _number(type)
         case VectorType():
-            return "_t.Sequence[_k.Real] | _np.ndarray[_t.Any, _t.Any]"
+            return "_typing.Sequence[_kdsl_typing.Real] | _numpy.ndarray[_typing.Any, _typing.Any]"
         case PointerType(element) | ArrayType(element=element):
-            return f"_k.ArrayOf[{_numpy(element)}]"
+            return f"_kdsl_typing.ArrayOf[{_numpy(element)}]"
         case ComplexType():
-            return "_k.Complex"
+            return "_kdsl_typing.Complex"
         case StructType(python=python):
             name = named(python) if python is not None else None
-            return f"{name} | _np.void | _np.ndarray[_t.Any, _t.Any]" if name else "_t.Any"
+            return f"{name} | _numpy.void | _numpy.ndarray[_typing.Any, _typing.Any]" if name else "_typing.Any"
         case TupleType(elements, python):
             name = named(python) if python is not None else None
             return name or f"tuple[{', '.join(argument(element, named) for element in elements)}]"
         case ConstexprType():
             return _constant(type, named)
         case GenericType(template):
-            return "_k.ArrayOf[_t.Any]" if "[" in str(template) else "_t.Any"
-    return "_t.Any"
+            return "_kdsl_typing.ArrayOf[_typing.Any]" if "[" in str(template) else "_typing.Any"
+    return "_typing.Any"
 
 
 def _number(type: ScalarType) -> str:
     if type.name == "bool":
-        return "_k.Boolean"
-    return "_k.Real" if type.is_float else "_k.Integer"
+        return "_kdsl_typing.Boolean"
+    return "_kdsl_typing.Real" if type.is_float else "_kdsl_typing.Integer"
 
 
 def _numpy(element: Type) -> str:
     """NumPy's name of an array's elements; Any where it has none."""
     match element:
         case ScalarType(name) if name not in ML_DTYPES:
-            return "_np.bool_" if name == "bool" else f"_np.{element.numpy.name}"
+            return "_numpy.bool_" if name == "bool" else f"_numpy.{element.numpy.name}"
         case VectorType():
             return _numpy(element.element)
         case ComplexType():
-            return f"_np.{element.name}"
+            return f"_numpy.{element.name}"
         case PointerType():
-            return "_np.uint64"
-    return "_t.Any"
+            return "_numpy.uint64"
+    return "_typing.Any"
 
 
 def _constant(type: ConstexprType, named: Named) -> str:
@@ -110,16 +119,10 @@ def _constant(type: ConstexprType, named: Named) -> str:
     elif type.form is str:
         text = "str"
     elif type.form is not None:
-        text = (named(type.form) if inspect.isclass(type.form) else None) or "_t.Any"
+        text = (named(type.form) if inspect.isclass(type.form) else None) or "_typing.Any"
     elif type.is_function:
-        text = "_t.Callable[..., _t.Any]"
+        text = "_typing.Callable[..., _typing.Any]"
     else:
         assert type.element is not None
         text = _number(type.element)
     return f"{text} | None" if type.optional else text
-
-
-def safe(name: str) -> str:
-    """A kernel's name, those in classes as ``class.name``, as part of a class's name."""
-    made = name.replace(".", "_")
-    return f"{made}_" if keyword.iskeyword(made) else made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import click
 from kdsl.cli.loading import SIGNATURE, Failure, fits, load_kernels, parsed_target, said_by_signature, signatures_of
 from kdsl.codegen.sass import AssemblyError
 from kdsl.compiler import Kernel
-from kdsl.files import FileError, load_file
+from kdsl.files import FileError, load_file, write_files
 from kdsl.source import CompileError
 
 
@@ -67,23 +68,32 @@ def stubs(modules: tuple[str, ...], output: Path | None, printed: bool, force: b
     for module in modules:
         file = _file_of(module)
         try:
-            text = stub(load_file(file), file.read_text(encoding="utf-8"))
+            text = stub(load_file(file), file.read_bytes())
         except (FileError, CompileError) as error:
             raise Failure(str(error)) from None
         path = (output or file.parent) / f"{file.stem}.pyi"
         if printed:
             click.echo(text, nl=False)
-        elif path.exists() and not force and not is_ours(path):
+        elif path.resolve() in map(Path.resolve, made):
+            raise Failure(f"error: {module}: {path} is the stub of another module, too; write each with its own -o")
+        elif path.exists() and not force and not _is_replaceable(path, is_ours):
             raise Failure(f"error: {path} was not made by kdsl stubs; --force replaces it")
         else:
             made[path] = text
     for path, text in made.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            write_files(path.parent, {path.name: text.encode()})
         except OSError as error:
             raise Failure(f"error: {path}: {error.strerror}") from None
         click.echo(path)
+
+
+def _is_replaceable(path: Path, is_ours: Callable[[Path], bool]) -> bool:
+    try:
+        return is_ours(path)
+    except OSError as error:
+        raise Failure(f"error: {path}: {error.strerror}") from None
 
 
 def _file_of(module: str) -> Path:
@@ -95,6 +105,9 @@ def _file_of(module: str) -> Path:
         spec = importlib.util.find_spec(module)
     except (ImportError, ValueError) as error:
         raise Failure(f"error: {module}: {error}") from None
+    # What the packages around it raise is theirs.
+    except Exception as error:
+        raise Failure(f"error: {module}: importing its package failed: {type(error).__name__}: {error}") from None
     finally:
         sys.path.remove("")
     if spec is None or not spec.origin or not spec.origin.endswith(".py"):
