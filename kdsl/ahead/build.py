@@ -14,9 +14,9 @@ from kdsl.ahead.built import BuiltKernel, built
 from kdsl.ahead.fatbin import Image, fatbin
 from kdsl.ahead.header import header
 from kdsl.ahead.loader import OWN_NAMES, loader
+from kdsl.ahead.writing import write_files
 from kdsl.compilation import Compilation
 from kdsl.compiler import Kernel, compile_kernels
-from kdsl.files import write_files
 from kdsl.parameters import from_signature
 from kdsl.records import dataclass
 from kdsl.target import Target

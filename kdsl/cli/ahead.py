@@ -13,7 +13,7 @@ import click
 from kdsl.cli.loading import SIGNATURE, Failure, fits, load_kernels, parsed_target, said_by_signature, signatures_of
 from kdsl.codegen.sass import AssemblyError
 from kdsl.compiler import Kernel
-from kdsl.files import FileError, load_file, write_files
+from kdsl.files import FileError, load_file
 from kdsl.source import CompileError
 
 
@@ -63,6 +63,7 @@ def stubs(modules: tuple[str, ...], output: Path | None, printed: bool, force: b
     kernel's launch takes.
     """
     from kdsl.ahead.stubs import is_ours, stub  # start-up cost: the other commands write no stubs
+    from kdsl.ahead.writing import write_files
 
     made: dict[Path, str] = {}
     for module in modules:
