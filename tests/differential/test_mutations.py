@@ -99,6 +99,7 @@ MUTATIONS: list[tuple[Break, Callable[[Random], p.Program]]] = [
 def test_a_broken_lowering_is_found_and_made_small(
     mutation: Break, make: Callable[[Random], p.Program], emulator: Backend, tmp_path: Path, monkeypatch: Patch
 ) -> None:
+    monkeypatch.setenv("KDSL_CACHE", "0")  # what is wrong on purpose is not kept
     mutation(monkeypatch)
     found = first_mismatch(make, emulator, tmp_path)
     small = shrink.shrink(found, harness.still_wrong(emulator, tmp_path, found)).case.program

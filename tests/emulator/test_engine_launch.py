@@ -37,7 +37,7 @@ def test_it_is_a_backend() -> None:
 def test_an_unknown_kernel_lists_the_kernels_there_are() -> None:
     emulator = Emulator()
     module = emulator.load(NOTHING.encode())
-    with pytest.raises(KeyError, match="the module has no kernel nosuch; it has k"):
+    with pytest.raises(KeyError, match="the module has no kernel 'nosuch'; it has k"):
         emulator.function(module, "nosuch")
 
 
