@@ -5,6 +5,7 @@ import numpy as np
 from kdsl import (
     Array,
     CheckError,
+    DeviceError,
     MemoryFault,
     Ptr,
     asm,
@@ -28,7 +29,6 @@ from kdsl import (
     u32,
     u64,
 )
-from kdsl.errors import LaunchFailedError
 
 from .capability import Capability, row
 
@@ -145,7 +145,7 @@ def multiprocessor(out: Ptr[i64]):
     "trap",
     "stops the kernel; the host gets a DeviceError",
     inputs=(N,),
-    raises=(LaunchFailedError, "trap"),
+    raises=(DeviceError, "trap"),
     instructions=("trap",),
 )
 @kernel
