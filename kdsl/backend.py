@@ -7,11 +7,15 @@ CUDA C. Nothing here knows of Python kernels, types or arrays.
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from kdsl.records import dataclass
 
 Dim3 = tuple[int, int, int]
+
+
+HEAP_TYPE = 1 << 9
+"""Py_TPFLAGS_HEAPTYPE: a class that is written in Python."""
 
 
 class DeviceError(RuntimeError):
@@ -23,6 +27,14 @@ class DeviceError(RuntimeError):
 
     code: int | None = None
     launches: tuple[tuple[str, Launch], ...] = ()
+
+    def __new__(cls, *arguments: Any, **_: Any) -> Self:
+        # Why? RuntimeError.__new__ makes no object of a class that is an OSError too, and some picklers call it.
+        base: type = cls
+        while base.__flags__ & HEAP_TYPE and base.__base__ is not None:
+            base = base.__base__
+        made: Self = base.__new__(cls, *arguments)
+        return made
 
     def __init__(
         self,

@@ -294,3 +294,11 @@ def test_threads_see_the_same_fault(gpu: CudaDriver, fake_driver: Any) -> None:
     for thread in threads:
         thread.join()
     assert [error.fault for error in seen] == [gpu.fault] * 4
+
+
+def test_exceptions_are_made_by_what_their_class_names_first() -> None:
+    """As picklers do that keep tracebacks (tblib's, which Dask installs)."""
+    for kind in KINDS:
+        if issubclass(kind, DeviceError):
+            made = kind.__new__(kind)
+            assert type(made) is kind
