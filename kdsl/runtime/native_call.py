@@ -1,6 +1,6 @@
 """A call of the driver's launch function as a built-in function of Python, at a third of ctypes' price.
 
-It needs a C function of Python's own kind: the forty instructions below, which turn three ints into addresses, give up
+It needs a C function of Python's own kind: the instructions below, which turn three ints into addresses, give up
 the GIL, call, and give back the code. There is one page of memory for them, never writable and executable at once.
 Where there is none to be had (another processor or system, a kernel that makes no memory executable) ctypes calls.
 """
