@@ -6,7 +6,7 @@
 lang        what a kernel author imports: types, and a typed stub for each intrinsic
 groups      what groups of threads do together. It is written in the kernel language, and so are random (random
             numbers), complex_functions and block_copies
-compiler    `kernel` and `compile`
+decorator   `kernel`; compiler: the `Kernel` that it makes, and `compile`
 parameters  what a launch or `compile` says of a kernel's parameters; annotations: as types; signatures: all that a
             check takes
 configured  a kernel with grid and block; specialization: one compiled for types, on a device; homes: on which device
@@ -109,8 +109,9 @@ if TYPE_CHECKING:
     )
     from kdsl.ahead.build import build
     from kdsl.compilation import Compilation
-    from kdsl.compiler import Kernel, kernel
+    from kdsl.compiler import Kernel
     from kdsl.current import current_device, devices, set_device
+    from kdsl.decorator import kernel
     from kdsl.linking import link
     from kdsl.loading import LoadedKernel, LoadedModule, load_module
     from kdsl.module import KernelModule, cuda_module
@@ -183,8 +184,9 @@ _MODULES = {
     "kdsl.backend": "DeviceError DeviceAssertionError CheckError MemoryFault SynchronizationError LaunchTimeout",
     "kdsl.ahead.build": "build",
     "kdsl.compilation": "Compilation",
-    "kdsl.compiler": "Kernel kernel",
+    "kdsl.compiler": "Kernel",
     "kdsl.current": "current_device devices set_device",
+    "kdsl.decorator": "kernel",
     "kdsl.linking": "link",
     "kdsl.loading": "LoadedKernel LoadedModule load_module",
     "kdsl.module": "KernelModule cuda_module",

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from kdsl.compiler import Kernel, kernel
+from kdsl.compiler import Kernel
 from kdsl.current import current_backend
+from kdsl.decorator import kernel
 from kdsl.lang.index import block_dim, block_idx, thread_idx
 from kdsl.lang.types import Ptr, f32, i32
 from kdsl.timeline import Timeline

@@ -32,6 +32,7 @@ HOST_FUNCTIONS = {
     "kdsl.streams": "call it outside of the kernel",
     "kdsl.variables": "make the array outside of the kernel, and name it here",
     "kdsl.compiler": "call it outside of the kernel",
+    "kdsl.decorator": "call it outside of the kernel",
     "kdsl.lang.extern": "declare the function outside of the kernel, and call it here",
     "kdsl.linking": "call it outside of the kernel",
     "kdsl.loading": "call it outside of the kernel",
