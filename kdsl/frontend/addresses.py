@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from kdsl.frontend.arguments import positional
-from kdsl.frontend.frame import Frame, describe_object
+from kdsl.frontend.describing import describe_object
+from kdsl.frontend.frame import Frame
 from kdsl.frontend.places import InMemory, OfVariable, origin
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import ast
 from dataclasses import field
 
-from kdsl.frontend.frame import Frame, describe_object
+from kdsl.frontend.describing import describe_object
+from kdsl.frontend.frame import Frame
 from kdsl.frontend.printing import constant_text, is_holdable, specification
 from kdsl.frontend.values import Poison, Runtime, Static, Tuple, Value, Weak, WeakChoice, describe, type_of
 from kdsl.frontend.views import same

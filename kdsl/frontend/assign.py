@@ -10,8 +10,9 @@ from functools import partial
 from kdsl.frontend import complex_numbers, convert, places, struct_methods, swizzles, vectors
 from kdsl.frontend.array_elements import parts_of
 from kdsl.frontend.copies import assign_part
+from kdsl.frontend.describing import describe_object
 from kdsl.frontend.divisions import cast_hint, whole
-from kdsl.frontend.frame import Frame, describe_object
+from kdsl.frontend.frame import Frame
 from kdsl.frontend.meet import cast, converted
 from kdsl.frontend.memory import address_at, elements, index_parts, written_address
 from kdsl.frontend.names import mangle

@@ -8,7 +8,8 @@ from types import ModuleType
 
 from kdsl.frontend import instead, struct_methods, vectors
 from kdsl.frontend.captures import has_attributes
-from kdsl.frontend.frame import Frame, describe_object
+from kdsl.frontend.describing import describe_object
+from kdsl.frontend.frame import Frame
 from kdsl.frontend.memory import object_hint
 from kdsl.frontend.values import (
     POISON,

@@ -11,8 +11,9 @@ from kdsl.frontend.arguments import match_arguments, positional
 from kdsl.frontend.array_elements import array_elements
 from kdsl.frontend.attributes import extent
 from kdsl.frontend.comprehensions import after, values_of
+from kdsl.frontend.describing import describe_object
 from kdsl.frontend.effects import has_effects
-from kdsl.frontend.frame import Frame, describe_object
+from kdsl.frontend.frame import Frame
 from kdsl.frontend.meet import settled
 from kdsl.frontend.memory import as_int, constant_int, elements
 from kdsl.frontend.operands import Operands

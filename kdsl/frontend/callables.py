@@ -8,7 +8,8 @@ from functools import partial
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
-from kdsl.frontend.frame import Frame, describe_object
+from kdsl.frontend.describing import describe_object
+from kdsl.frontend.frame import Frame
 from kdsl.frontend.parts import part_value
 from kdsl.frontend.session import Session
 from kdsl.frontend.values import POISON, Passed, Poison, Value

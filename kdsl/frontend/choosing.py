@@ -11,9 +11,10 @@ from typing import Any
 
 from kdsl.frontend.arguments import positional
 from kdsl.frontend.attributes import is_enum_member
+from kdsl.frontend.describing import describe_object, named, shown
 from kdsl.frontend.effects import has_effects
-from kdsl.frontend.frame import Frame, describe_object
-from kdsl.frontend.meet import named, settled
+from kdsl.frontend.frame import Frame
+from kdsl.frontend.meet import settled
 from kdsl.frontend.memory import elements
 from kdsl.frontend.operands import Operands
 from kdsl.frontend.operators import compare, known_type
@@ -137,8 +138,7 @@ def membership(
         return frame.const(found is isinstance(op, ast.In), boolean, node)
     parts = elements(frame, right, places[1])
     if parts is None:
-        kind = type_of(right)
-        what = describe_object(right.object, frame.text(places[1])) if isinstance(right, Static) else named(kind)
+        what = shown(frame, right, places[1])
         hint = "write a loop that compares each element"
         return frame.error(places[1], f"`in` takes a tuple in a kernel, and this is {what}", hint)
     if not parts and has_effects(left):

@@ -9,8 +9,8 @@ from typing import Any
 
 from kdsl.frontend.callees import NestedFunction
 from kdsl.frontend.definitions import is_function
-from kdsl.frontend.frame import Frame, describe_object
-from kdsl.frontend.meet import named
+from kdsl.frontend.describing import named, shown
+from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import Poison, Runtime, Static, Value, describe, is_weak, join, type_of
 from kdsl.groups import operations
 from kdsl.ir import nodes as ir
@@ -96,7 +96,7 @@ def combination(frame: Frame, value: ir.Expr, op: Value, node: ast.Call, place: 
     if isinstance(object, str):
         return _named(frame, value, object, place, method)
     if not isinstance(op, Static) or not is_function(op):
-        what = describe_object(object, frame.text(place)) if isinstance(op, Static) else named(type_of(op))
+        what = shown(frame, op, place)
         frame.error(place, f"`op` of {method} takes {_either()}, or a function of two values, and this is {what}")
         return None
     if not isinstance(object, FunctionType | NestedFunction):

@@ -17,9 +17,11 @@ from kdsl import complex_functions as functions
 from kdsl.frontend import convert
 from kdsl.frontend.arguments import match_arguments, positional
 from kdsl.frontend.callees import BoundMethod
+from kdsl.frontend.describing import named, shown
 from kdsl.frontend.effects import has_effects
-from kdsl.frontend.frame import Frame, describe_object
-from kdsl.frontend.meet import cast, is_weak_value, named, owner_text
+from kdsl.frontend.frame import Frame
+from kdsl.frontend.hints import take_part
+from kdsl.frontend.meet import cast, is_weak_value
 from kdsl.frontend.operands import Operands
 from kdsl.frontend.structs import zero
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, constant_int, type_of, weak_type
@@ -107,13 +109,9 @@ def common(frame: Frame, left: Value, right: Value, places: tuple[ast.expr, ast.
             component = F64 if F64 in (component, type) else F32
         elif not is_weak_value(value):
             if not isinstance(value, Poison):
-                frame.error(place, f"{what} takes numbers, and this is {_shown(frame, value, place)}", _hint(type))
+                frame.error(place, f"{what} takes numbers, and this is {shown(frame, value, place)}", _hint(type))
             return None
     return COMPLEX64 if component == F32 else COMPLEX128
-
-
-def _shown(frame: Frame, value: Value, place: ast.expr) -> str:
-    return describe_object(value.object, frame.text(place)) if isinstance(value, Static) else named(type_of(value))
 
 
 def _hint(type: object) -> str | None:
@@ -195,7 +193,7 @@ def binary(frame: Frame, op: BinaryOp, operands: Operands) -> Value:
         value, place = (left, operands.places[0]) if is_complex(left) else (right, operands.places[1])
         is_call = op in (BinaryOp.MIN, BinaryOp.MAX)
         name = f"{op.value}()" if is_call else f"`{op.value}`"
-        hint = ORDER if is_call else f"take a part: {owner_text(frame, place)}.real"
+        hint = ORDER if is_call else take_part(frame, place)
         return frame.error(place, f"{name} takes real numbers, and this is {named(type_of(value))}", hint)
     type = common(frame, left, right, operands.places, f"`{op.value}`")
     if type is None:
@@ -288,9 +286,7 @@ def unary(frame: Frame, op: UnaryOp, value: Runtime, type: ComplexType, node: as
         case UnaryOp.ABS:
             return _call(frame, functions.magnitude, [(value, operand)], node)
     name = f"`{op.value}`" if op is UnaryOp.INVERT else f"{op.value}()"
-    return frame.error(
-        operand, f"{name} takes real numbers, and this is {type}", f"take a part: {owner_text(frame, operand)}.real"
-    )
+    return frame.error(operand, f"{name} takes real numbers, and this is {type}", take_part(frame, operand))
 
 
 def compare(frame: Frame, op: CompareOp, operands: Operands) -> Value:
@@ -356,10 +352,10 @@ def _real(
         return cast(value.expr, type, frame.span(place))
     if not isinstance(value, Poison):
         takes = "a number" if is_only else "two real numbers"
-        hint = f"take a part: {owner_text(frame, place)}.real" if is_complex(value) else None
+        hint = take_part(frame, place) if is_complex(value) else None
         if isinstance(value, Static) and isinstance(value.object, str):
             hint = "write the number"
-        frame.error(place, f"{what} takes {takes}, and this is {_shown(frame, value, place)}", hint)
+        frame.error(place, f"{what} takes {takes}, and this is {shown(frame, value, place)}", hint)
     return None
 
 
@@ -403,7 +399,7 @@ def cmath_call(frame: Frame, callee: Any, node: ast.Call) -> Value:
     if is_rect:
         for value, place in zip(values, arguments, strict=True):
             if is_complex(value):
-                hint = f"take a part: {owner_text(frame, place)}.real"
+                hint = take_part(frame, place)
                 return frame.error(place, f"{name}() takes real numbers, and this is {named(type_of(value))}", hint)
     if all(isinstance(v, Weak) for v in values):
         return _by_python(frame, callee, [v.value for v in values if isinstance(v, Weak)], node)

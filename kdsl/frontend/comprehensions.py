@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import field
 
 from kdsl.frontend.array_elements import parts_of
+from kdsl.frontend.describing import shown
 from kdsl.frontend.effects import has_effects
-from kdsl.frontend.frame import Frame, describe_object
+from kdsl.frontend.frame import Frame
 from kdsl.frontend.logic import test
-from kdsl.frontend.meet import named
 from kdsl.frontend.memory import constant_int
 from kdsl.frontend.unpacking import spread
-from kdsl.frontend.values import POISON, Poison, Range, Runtime, Static, Value, Weak, type_of
+from kdsl.frontend.values import POISON, Poison, Range, Runtime, Value, Weak
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import TupleType
 from kdsl.records import dataclass
@@ -117,7 +117,7 @@ def _iterated(frame: Frame, place: ast.expr, made: Made, *, is_first: bool) -> t
         return None
     parts = parts_of(frame, value, place)
     if parts is None and not isinstance(value, Poison):
-        what = describe_object(value.object, frame.text(place)) if isinstance(value, Static) else named(type_of(value))
+        what = shown(frame, value, place)
         frame.error(place, f"{NOT_CONSTANT}, and this is {what}", "range(4), a tuple, or an array of known shape")
     return parts
 

@@ -13,9 +13,10 @@ from kdsl.frontend.annotations import local_annotation
 from kdsl.frontend.arguments import match_arguments, plain_arguments
 from kdsl.frontend.callees import NestedFunction
 from kdsl.frontend.captures import host_value
-from kdsl.frontend.frame import Frame, describe_object
+from kdsl.frontend.describing import shown
+from kdsl.frontend.frame import Frame
 from kdsl.frontend.generics import variables_of_call
-from kdsl.frontend.meet import converted, named
+from kdsl.frontend.meet import converted
 from kdsl.frontend.names import RETURN, Scope, scope_of
 from kdsl.frontend.operators import known_type
 from kdsl.frontend.values import (
@@ -31,7 +32,6 @@ from kdsl.frontend.values import (
     WeakUnknown,
     describe,
     is_constant,
-    type_of,
     weak_type,
 )
 from kdsl.ir import nodes as ir
@@ -303,12 +303,9 @@ def _constant(frame: Frame, value: Value, place: ast.expr, type: ConstexprType, 
     if type.form is not None and not isinstance(value, Poison) and is_constant(value):
         if is_such_constant(value, type):
             return value
-        shown = describe_object(value.object, frame.text(place)) if isinstance(value, Static) else named(type_of(value))
-        return frame.error(place, f"this is {shown}, but {what} takes {type}")
+        return frame.error(place, f"this is {shown(frame, value, place)}, but {what} takes {type}")
     if type.is_function and not isinstance(value, Poison) and not is_function(value):
-        kind = type_of(value)
-        shown = describe_object(value.object, frame.text(place)) if isinstance(value, Static) else named(kind)
-        return frame.error(place, f"this is {shown}, but {what} takes a function")
+        return frame.error(place, f"this is {shown(frame, value, place)}, but {what} takes a function")
     if isinstance(value, Poison) or is_constant(value):
         return value
     return frame.error(place, f"{what} is {type}, and this is known at run time only", "pass a constant")

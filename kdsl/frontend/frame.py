@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from kdsl.frontend import convert
 from kdsl.frontend.bindings import How
 from kdsl.frontend.callees import BoundMethod
 from kdsl.frontend.captures import host_value
+from kdsl.frontend.describing import describe_object
 from kdsl.frontend.effects import is_repeatable
 from kdsl.frontend.hidden_names import hidden_hint
 from kdsl.frontend.hints import misfit, public_names, similar
@@ -45,21 +46,16 @@ from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.generics import substituted, variables
 from kdsl.lang.index import Registers
 from kdsl.lang.intrinsic import Intrinsic
-from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import (
     ArrayType,
     PointerType,
     ScalarType,
     TupleType,
     Type,
-    VectorType,
 )
 from kdsl.lang.variables import Variable
 from kdsl.records import dataclass
 from kdsl.source import InternalError, SourceFile, Span
-
-if TYPE_CHECKING:
-    pass
 
 ALL = -1
 """Definite assignment where no execution comes: everything is assigned."""
@@ -239,15 +235,22 @@ class Frame:
         is_bound = self.quiet or self.check_bound(name, node)
         if name in self.constants:
             return self.respanned(self.constants[name], node) if is_bound else POISON
-        type = self.types.get(name)
-        if type is None or isinstance(type, StaticType):
-            if not self.quiet:
-                self.session.reporter.untyped(self.span(node), name, self.calls)
+        type = self.type_in(self, name, node)
+        if type is None:
             return POISON
         if is_weak(type):
             return unknown(type, name, self, node)
         local = self.locals.get(name) or ir.Local(name, type, 0)  # type: ignore[arg-type]
         return Runtime(ir.Read(local, local.type, self.span(node)))
+
+    def type_in(self, owner: Frame, name: str, node: ast.expr) -> Type | WeakType | None:
+        """The type of a variable of ``owner`` that is read here; None (reported) if it has none."""
+        type = owner.types.get(name)
+        if type is not None and not isinstance(type, StaticType):
+            return type
+        if not self.quiet:
+            self.session.reporter.untyped(self.span(node), name, self.calls)
+        return None
 
     def check_bound(self, name: str, node: ast.expr) -> bool:
         """Whether every path assigns a variable before it is read here; one that does not is reported."""
@@ -303,10 +306,8 @@ class Frame:
             if not self.quiet and not owner.quiet and not owner.check_bound(name, node):
                 return POISON
             return self.respanned(owner.constants[name], node)
-        type = owner.types.get(name)
-        if type is None or isinstance(type, StaticType):
-            if not self.quiet:
-                self.session.reporter.untyped(self.span(node), name, self.calls)
+        type = self.type_in(owner, name, node)
+        if type is None:
             return POISON
         if is_weak(type):
             return unknown(type, name, self, node)
@@ -382,26 +383,3 @@ def unknown(type: Lattice, name: str, frame: Frame, node: ast.expr) -> Value:
             return Tuple(tuple(unknown(e, name, frame, node) for e in elements), python)
         case _:
             return Runtime(ir.Read(ir.Local(name, type, 0), type, frame.span(node)))  # type: ignore[arg-type]
-
-
-def describe_object(value: Any, text: str) -> str:
-    """A Python object as an error names it."""
-    kind = type(value).__name__
-    article = "an" if kind[0] in "aeiouAEIOU" else "a"
-    if isinstance(value, str):
-        return f"the string {value!r}"
-    if value is None:
-        return "None"
-    if kind in ("function", "NestedFunction", "builtin_function_or_method", "Intrinsic", "Construct", "GroupMethod"):
-        return f"the function `{text}`"
-    if isinstance(value, BoundMethod):
-        return f"the method `{text}`"
-    if isinstance(value, Registers):
-        return f"`{text}`"
-    if kind == "ndarray":
-        return f"`{text}` (a NumPy array of the host)"
-    if kind == "module":
-        return f"the module `{text}`"
-    if isinstance(value, ScalarType | VectorType | StructType | type):
-        return f"the type `{text}`"
-    return f"`{text}` ({article} {kind} of the host)"

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+from typing import TYPE_CHECKING
+
 from kdsl.lang.float8 import FORMATS
 from kdsl.lang.types import ScalarType, boolean
+
+if TYPE_CHECKING:
+    from kdsl.frontend.frame import Frame
 
 
 def misfit(value: int | float | complex, type: ScalarType) -> tuple[str, str | None]:
@@ -27,6 +33,13 @@ def misfit(value: int | float | complex, type: ScalarType) -> tuple[str, str | N
     if type.bits < 64 and 1 << 31 <= abs(value) < 1 << 63:
         hint = f"write i64({value}), or {type}({value}) to keep the low bits"
     return f"{shown} does not fit {type}, which holds {type.minimum} to {type.maximum}", hint
+
+
+def take_part(frame: Frame, node: ast.expr) -> str:
+    """What to write where a real number is needed and this is a complex one."""
+    text = frame.text(node)
+    is_atom = isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call)
+    return f"take a part: {text if is_atom else f'({text})'}.real"
 
 
 def public_names() -> list[str]:

@@ -12,9 +12,11 @@ from typing import Any, TypeVar
 
 from kdsl.frontend import convert, vector_functions, vector_operators, vectors, weak
 from kdsl.frontend.arguments import match_arguments
+from kdsl.frontend.describing import named, shown
 from kdsl.frontend.divisions import cast_hint
-from kdsl.frontend.frame import Frame, describe_object
-from kdsl.frontend.meet import cast, converted, is_weak_value, named, owner_text
+from kdsl.frontend.frame import Frame
+from kdsl.frontend.hints import take_part
+from kdsl.frontend.meet import cast, converted, is_weak_value
 from kdsl.frontend.overloads import (
     AnyText,
     Form,
@@ -206,10 +208,10 @@ def _bind(
         type = type_of(value)
         element = type.element if isinstance(type, PointerType) and isinstance(parameter.form, PointerTo) else type
         if not isinstance(element, ScalarType):
-            what = describe_object(value.object, frame.text(place)) if isinstance(value, Static) else named(type)
+            what = shown(frame, value, place)
             hint = vectors.hint(vectors.vector_type(value), frame.text(place))
             if isinstance(element, ComplexType):
-                hint = _of_cmath(intrinsic) or f"take a part: {owner_text(frame, place)}.real"
+                hint = _of_cmath(intrinsic) or take_part(frame, place)
             frame.error(place, f"{frame.text(node.func)}() takes {_either(allowed)}, and this is {what}", hint)
             return None
         joined = element if wanted is None or wanted == element else convert.common(wanted, element)

@@ -7,8 +7,9 @@ import enum
 
 from kdsl.frontend import complex_numbers, struct_methods
 from kdsl.frontend.choosing import identity, membership, one_bool
-from kdsl.frontend.frame import ALL, Frame, describe_object
-from kdsl.frontend.meet import converted, is_weak_value, meeting_type, mixed, named, scalar_as, settled
+from kdsl.frontend.describing import describe_object, named
+from kdsl.frontend.frame import ALL, Frame
+from kdsl.frontend.meet import converted, is_weak_value, meeting_type, mixed, scalar_as, settled
 from kdsl.frontend.operands import Operands
 from kdsl.frontend.operators import COMPARE, compare, is_operand
 from kdsl.frontend.structs import struct_type

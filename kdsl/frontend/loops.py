@@ -9,7 +9,8 @@ from kdsl.frontend import convert
 from kdsl.frontend.array_elements import array_elements, element, parts_of
 from kdsl.frontend.array_loops import for_array, is_array
 from kdsl.frontend.assign import conflict, kept, refuse_unpacking, store
-from kdsl.frontend.frame import ALL, Frame, Loop, describe_object
+from kdsl.frontend.describing import describe_object
+from kdsl.frontend.frame import ALL, Frame, Loop
 from kdsl.frontend.logic import test
 from kdsl.frontend.meet import converted
 from kdsl.frontend.memory import constant_int, elements

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from kdsl.frontend.assign import kept, store
 from kdsl.frontend.choosing import is_instance
-from kdsl.frontend.frame import ALL, Frame, describe_object
+from kdsl.frontend.describing import describe_object
+from kdsl.frontend.frame import ALL, Frame
 from kdsl.frontend.logic import Test, test
 from kdsl.frontend.memory import elements
 from kdsl.frontend.names import captured_name

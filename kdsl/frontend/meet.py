@@ -6,8 +6,10 @@ import ast
 from itertools import product
 
 from kdsl.frontend import convert
+from kdsl.frontend.describing import named
 from kdsl.frontend.divisions import cast_hint
 from kdsl.frontend.frame import Frame
+from kdsl.frontend.hints import take_part
 from kdsl.frontend.values import (
     POISON,
     Poison,
@@ -120,7 +122,7 @@ def converted(frame: Frame, value: Value, type: Type, node: ast.expr, what: str)
     if isinstance(type, StructType) and isinstance(source, TupleType) and type.python is not None:
         hint = f"make one: {type}({', '.join(f.name for f in type.fields)})"
     if isinstance(source, ComplexType) and isinstance(type, ScalarType):
-        hint = f"take a part: {owner_text(frame, node)}.real"
+        hint = take_part(frame, node)
     if isinstance(source, VectorType) and isinstance(type, ScalarType):
         hint = f"take its components: {frame.text(node)}.x"
     frame.error(node, f"this is {describe(source)}, but {what} takes {describe(type)}", hint)
@@ -230,24 +232,12 @@ def mixed(frame: Frame, left: Value, right: Value, left_node: ast.expr, right_no
     return f"{named(a)} and {named(b)} have no common type", None
 
 
-def named(type: object) -> str:
-    """A type in an error, where None is what is not a value at all."""
-    return "this" if type is None else describe(type)  # type: ignore[arg-type]
-
-
 def settled(frame: Frame, value: Value, node: ast.expr) -> Value:
     """A value that will be used twice: a choice of literals takes its default type, so that it is chosen once."""
     if not isinstance(value, WeakChoice):
         return value
     expr = frame.literal(value, weak_type(value).default, node)
     return POISON if expr is None else Runtime(expr)
-
-
-def owner_text(frame: Frame, node: ast.expr) -> str:
-    """An expression as it is written before a dot."""
-    text = frame.text(node)
-    is_atom = isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call)
-    return text if is_atom else f"({text})"
 
 
 def is_weak_value(value: Value) -> bool:

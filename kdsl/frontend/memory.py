@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from kdsl.frontend import fixed_arrays, struct_methods, structs, vectors, views
+from kdsl.frontend.describing import describe_object
 from kdsl.frontend.effects import has_effects
-from kdsl.frontend.frame import Frame, describe_object
+from kdsl.frontend.frame import Frame
 from kdsl.frontend.memory_index import Part, checked_index
 from kdsl.frontend.memory_index import as_int as as_int
 from kdsl.frontend.values import (

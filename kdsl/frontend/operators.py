@@ -10,8 +10,9 @@ from collections.abc import Callable
 import numpy as np
 
 from kdsl.frontend import complex_numbers, convert, pointers, struct_methods, vector_operators, vectors, weak
-from kdsl.frontend.frame import Frame, describe_object
-from kdsl.frontend.meet import cast, is_weak_value, meeting_type, mixed, named, scalar_as
+from kdsl.frontend.describing import describe_object, named
+from kdsl.frontend.frame import Frame
+from kdsl.frontend.meet import cast, is_weak_value, meeting_type, mixed, scalar_as
 from kdsl.frontend.operands import Operands
 from kdsl.frontend.structs import struct_type
 from kdsl.frontend.values import (

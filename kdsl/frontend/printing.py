@@ -12,7 +12,8 @@ from dataclasses import field
 
 from kdsl.frontend import composites
 from kdsl.frontend.arguments import plain_arguments
-from kdsl.frontend.frame import Frame, describe_object
+from kdsl.frontend.describing import describe_object
+from kdsl.frontend.frame import Frame
 from kdsl.frontend.meet import cast
 from kdsl.frontend.values import POISON, Poison, Range, Runtime, Static, Value, Weak, WeakChoice
 from kdsl.ir import nodes as ir

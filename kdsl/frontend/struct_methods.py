@@ -8,9 +8,10 @@ from types import FunctionType
 
 from kdsl.frontend import complex_numbers, fixed_arrays, structs
 from kdsl.frontend.callees import BoundMethod
+from kdsl.frontend.describing import named
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame
-from kdsl.frontend.meet import named, owner_text
+from kdsl.frontend.hints import take_part
 from kdsl.frontend.operands import Operands
 from kdsl.frontend.structs import struct_type
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, is_bool, type_of
@@ -208,7 +209,7 @@ def special(
     if method is None:
         hint = f"define {name} in it, or compute with its fields"
         if isinstance(struct_type(value), ComplexType):
-            hint = f"take a part: {owner_text(frame, operand)}.real"
+            hint = take_part(frame, operand)
         return frame.error(operand, f"{struct_type(value)} has no {what}", hint)
     return _call(frame, method, [(value, operand), *others], node)
 

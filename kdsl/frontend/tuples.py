@@ -9,8 +9,9 @@ from kdsl.frontend.arguments import match_arguments, plain_arguments, positional
 from kdsl.frontend.array_elements import array_elements
 from kdsl.frontend.assign import kept
 from kdsl.frontend.comprehensions import after, evaluated_before, values_of
+from kdsl.frontend.describing import describe_object
 from kdsl.frontend.effects import has_effects
-from kdsl.frontend.frame import Frame, describe_object
+from kdsl.frontend.frame import Frame
 from kdsl.frontend.logic import as_test
 from kdsl.frontend.memory import constant_int, elements
 from kdsl.frontend.operands import Operands

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from kdsl.frontend.attributes import extent
-from kdsl.frontend.frame import Frame, describe_object
-from kdsl.frontend.meet import named
-from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, describe, type_of
+from kdsl.frontend.describing import shown
+from kdsl.frontend.frame import Frame
+from kdsl.frontend.values import POISON, Poison, Runtime, Value, Weak, describe
 from kdsl.groups.whole_grid import UNKNOWN
 from kdsl.ir import nodes as ir
 from kdsl.lang.struct_type import StructType
@@ -28,6 +28,6 @@ def workspace(frame: Frame, value: Value, type: Type, place: ast.expr) -> tuple[
             case ArrayType(element, 1, Space.GLOBAL) as array if element == type and not array.strided:
                 pointer = ir.Bitcast(value.expr, PointerType(type, Space.GLOBAL), frame.span(place))
                 return Runtime(pointer), extent(frame, value.expr, array, 0, place)
-    what = describe_object(value.object, frame.text(place)) if isinstance(value, Static) else named(type_of(value))
+    what = shown(frame, value, place)
     message = f"`workspace` takes a Ptr[{type}] or contiguous Array[{type}, 1] in global memory, and this is {what}"
     return frame.error(place, message), POISON
