@@ -8,7 +8,7 @@ from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
 
-from kdsl.frontend import complex_numbers, instead, named, reshape, struct_methods, structs, vectors
+from kdsl.frontend import cmath_calls, complex_numbers, instead, named, reshape, struct_methods, structs, vectors
 from kdsl.frontend.callables import call_bound
 from kdsl.frontend.callees import BoundMethod, GroupMethod, NestedFunction
 from kdsl.frontend.captures import is_functor
@@ -119,7 +119,7 @@ def _call_object(frame: Frame, callee: Any, node: ast.Call) -> Value:
     if getattr(callee, "__module__", None) == "math":
         return _math(frame, callee, node)
     if getattr(callee, "__module__", None) == "cmath":
-        return complex_numbers.cmath_call(frame, callee, node)
+        return cmath_calls.cmath_call(frame, callee, node)
     number = complex_numbers.class_type(callee)
     if number is not None:
         return complex_numbers.construct(frame, number, node)

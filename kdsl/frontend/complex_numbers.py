@@ -1,4 +1,4 @@
-"""Complex numbers: construction, operators, comparison, and the functions of Python's ``cmath``.
+"""Complex numbers: construction, operators and comparison. The functions of Python's ``cmath`` are in cmath_calls.
 
 Sums and products are built here, so that a product may be fused as the kernel says; what is longer is in
 `kdsl.complex_functions`. A real operand stays real: it has no imaginary part that a product could make NaN of.
@@ -7,8 +7,6 @@ Sums and products are built here, so that a product may be fused as the kernel s
 from __future__ import annotations
 
 import ast
-import cmath
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,34 +36,6 @@ Pair = tuple[ir.Expr, ir.Expr | None]
 LARGEST_EXPONENT = 64
 """Up to here a constant exponent is a chain of products."""
 ORDER = "compare abs(z), or z.real"
-CMATH: dict[Any, Callable[..., Any]] = {
-    cmath.exp: functions.exp,
-    cmath.log: functions.log,
-    cmath.log10: functions.log10,
-    cmath.sqrt: functions.sqrt,
-    cmath.phase: functions.phase,
-    cmath.polar: functions.polar,
-    cmath.rect: functions.rect,
-    cmath.sin: functions.sin,
-    cmath.cos: functions.cos,
-    cmath.tan: functions.tan,
-    cmath.sinh: functions.sinh,
-    cmath.cosh: functions.cosh,
-    cmath.tanh: functions.tanh,
-    cmath.isnan: functions.isnan,
-    cmath.isinf: functions.isinf,
-    cmath.isfinite: functions.isfinite,
-}
-INSTEAD = {
-    "isclose": "abs(a - b) <= tolerance",
-    "asinh": "cmath.log(z + cmath.sqrt(z * z + 1.0))",
-    "acosh": "cmath.log(z + cmath.sqrt(z + 1.0) * cmath.sqrt(z - 1.0))",
-    "atanh": "0.5 * (cmath.log(1.0 + z) - cmath.log(1.0 - z))",
-    "asin": "-1j * cmath.log(1j * z + cmath.sqrt(1.0 - z * z))",
-    "acos": "1j * cmath.log(z - 1j * cmath.sqrt(1.0 - z * z))",
-    "atan": "0.5j * (cmath.log(1.0 - 1j * z) - cmath.log(1.0 + 1j * z))",
-}
-"""What to write for a function of cmath that kernels do not have."""
 
 
 def is_complex(value: Value) -> bool:
@@ -234,7 +204,7 @@ def _elements(
     return of(op, a, c), b if d is None else of(op, b, d)
 
 
-def _call(frame: Frame, function: Any, given: list[tuple[Value, ast.expr]], node: ast.expr | ast.stmt) -> Value:
+def call(frame: Frame, function: Any, given: list[tuple[Value, ast.expr]], node: ast.expr | ast.stmt) -> Value:
     """A call of one of `kdsl.complex_functions`."""
     made = ast.copy_location(ast.Call(func=given[0][1], args=[], keywords=[]), node)
     return frame.session.call_function(frame, made, function, tuple(given))
@@ -243,7 +213,7 @@ def _call(frame: Frame, function: Any, given: list[tuple[Value, ast.expr]], node
 def _call_two(frame: Frame, function: Any, operands: Operands, type: ComplexType) -> Value:
     exprs = [as_complex(frame, v, type, p) for v, p in operands.sides]
     given = [(Runtime(e), p) for e, p in zip(exprs, operands.places, strict=True) if e is not None]
-    return POISON if len(given) < 2 else _call(frame, function, list(given), operands.node)
+    return POISON if len(given) < 2 else call(frame, function, list(given), operands.node)
 
 
 def _power(frame: Frame, operands: Operands, type: ComplexType) -> Value:
@@ -284,7 +254,7 @@ def unary(frame: Frame, op: UnaryOp, value: Runtime, type: ComplexType, node: as
             parts = (ir.Unary(UnaryOp.NEG, part, type.component, span) for part in (real, imag))
             return Runtime(ir.StructExpr(tuple(parts), type, span))
         case UnaryOp.ABS:
-            return _call(frame, functions.magnitude, [(value, operand)], node)
+            return call(frame, functions.magnitude, [(value, operand)], node)
     name = f"`{op.value}`" if op is UnaryOp.INVERT else f"{op.value}()"
     return frame.error(operand, f"{name} takes real numbers, and this is {type}", take_part(frame, operand))
 
@@ -328,7 +298,7 @@ def construct(frame: Frame, type: ComplexType, node: ast.Call) -> Value:
         return POISON if expr is None else Runtime(expr)
     parts: dict[str, ir.Expr] = {}
     for part, value in values.items():
-        expr = _real(frame, value, type.component, found[part], f"{name}()", is_only=len(values) == 1)
+        expr = real_part(frame, value, type.component, found[part], f"{name}()", is_only=len(values) == 1)
         if expr is None:
             return POISON
         parts[part] = expr
@@ -342,7 +312,7 @@ def construct(frame: Frame, type: ComplexType, node: ast.Call) -> Value:
     return Runtime(ir.StructExpr((real, imag), type, span))
 
 
-def _real(
+def real_part(
     frame: Frame, value: Value, type: ScalarType, place: ast.expr, what: str, *, is_only: bool = False
 ) -> ir.Expr | None:
     """A real number as a part, cast; None (reported) if it is none."""
@@ -369,7 +339,7 @@ def joined(frame: Frame, node: ast.Call) -> Value:
     if known is None:
         return POISON
     type = COMPLEX64 if known == F32 else COMPLEX128
-    parts = [_real(frame, v, type.component, a, "joined()") for v, a in zip(values, arguments, strict=True)]
+    parts = [real_part(frame, v, type.component, a, "joined()") for v, a in zip(values, arguments, strict=True)]
     exprs = tuple(p for p in parts if p is not None)
     return Runtime(ir.StructExpr(exprs, type, frame.span(node))) if len(exprs) == 2 else POISON
 
@@ -378,55 +348,6 @@ def method(value: Runtime, place: ast.expr) -> Static:
     """``z.conjugate``, to be called."""
     function: Any = functions.conjugate  # to a type checker any callable
     return Static(BoundMethod(function, value, place))
-
-
-def cmath_call(frame: Frame, callee: Any, node: ast.Call) -> Value:
-    """A call of a function of Python's ``cmath``, which takes real numbers, too; literals stay literals."""
-    name = frame.text(node.func)
-    function = CMATH.get(callee)
-    if function is None:
-        hint = INSTEAD.get(callee.__name__)
-        return frame.error(node.func, f"`{name}` has no counterpart on the device", hint)
-    if callee is cmath.log and len(node.args) == 2:
-        return frame.error(node.args[1], "cmath.log() takes no base in a kernel", "cmath.log(z) / math.log(base)")
-    is_rect = callee is cmath.rect
-    arguments = positional(frame, node, name, 2 if is_rect else 1, 2 if is_rect else 1)
-    if arguments is None:
-        return POISON
-    values = [frame.value(a) for a in arguments]
-    if any(isinstance(v, Poison) for v in values):
-        return POISON
-    if is_rect:
-        for value, place in zip(values, arguments, strict=True):
-            if is_complex(value):
-                hint = take_part(frame, place)
-                return frame.error(place, f"{name}() takes real numbers, and this is {named(type_of(value))}", hint)
-    if all(isinstance(v, Weak) for v in values):
-        return _by_python(frame, callee, [v.value for v in values if isinstance(v, Weak)], node)
-    return _rect(frame, values, arguments, node) if is_rect else _of_one(frame, function, values[0], arguments[0], node)
-
-
-def _of_one(frame: Frame, function: Any, value: Value, place: ast.expr, node: ast.Call) -> Value:
-    type = common(frame, value, Weak(0), (place, place), f"{frame.text(node.func)}()")
-    expr = None if type is None else as_complex(frame, value, type, place)
-    return POISON if expr is None else _call(frame, function, [(Runtime(expr), place)], node)
-
-
-def _rect(frame: Frame, values: list[Value], places: list[ast.expr], node: ast.Call) -> Value:
-    type = common(frame, values[0], values[1], (places[0], places[1]), "cmath.rect()")
-    if type is None:
-        return POISON
-    parts = [_real(frame, v, type.component, p, "cmath.rect()") for v, p in zip(values, places, strict=True)]
-    given = [(Runtime(e), p) for e, p in zip(parts, places, strict=True) if e is not None]
-    return POISON if len(given) < 2 else _call(frame, functions.rect, list(given), node)
-
-
-def _by_python(frame: Frame, function: Any, numbers: list[Any], node: ast.Call) -> Value:
-    try:
-        made = function(*numbers)
-    except (ValueError, OverflowError) as error:
-        return frame.error(node, f"this constant cannot be computed: {error}")
-    return frame.host(made, node)
 
 
 def converted(frame: Frame, value: Runtime, type: ComplexType, node: ast.expr) -> ir.Expr | None:
