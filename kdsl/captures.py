@@ -151,6 +151,10 @@ def words(parameters: bytes) -> Iterable[int]:
 
 
 CAPTURED_EVENT = "the event was recorded in a capture: there is no work before it to wait for"
+CAPTURED_ELSEWHERE = (
+    "what is waited for is in a capture on another device, and a graph is of one device: capture one on each, and "
+    "order their launches with events"
+)
 NOT_OUTSIDE = "what a capture waits for must be in the capture"
 AGAIN = "launch a graph outside of a capture; what it launches can be captured anew"
 WAITING = "what is captured has not run: wait after the graph was launched"

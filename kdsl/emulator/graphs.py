@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 from kdsl.backend import Launch
 from kdsl.captures import (
     AGAIN,
+    CAPTURED_ELSEWHERE,
     CAPTURED_EVENT,
     COPYING,
     DEFAULT_STREAM,
@@ -204,6 +205,14 @@ class EmulatedGraphs(EmulatedStreams):
         if before is not None:
             self._join(then, before, before.tails[first])
         elif after is not None:
+            raise StreamCaptureError(OUTSIDE)
+
+    def check_outside(self, stream: int, is_captured_there: bool) -> None:
+        """Refuse a wait for another device, where nothing is ever in flight, if either side is captured."""
+        self._check_stream(stream)
+        if is_captured_there:
+            raise StreamCaptureError(CAPTURED_ELSEWHERE)
+        if self.capture_of(stream) is not None:
             raise StreamCaptureError(OUTSIDE)
 
     def destroy_event(self, event: int) -> None:

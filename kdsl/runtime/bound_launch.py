@@ -126,7 +126,7 @@ class BoundLaunch:
         pairs = [(p, a) for p, a in zip(launcher.parameters, found, strict=True) if isinstance(a, ArrayArgument)]
         capture = capture_of(launcher.backend, self.launch.stream)
         if capture is not None:
-            keep_for(capture, pairs, found)
+            keep_for(capture, pairs, found, launcher.backend)
         stream = self._order([a.stream for _, a in pairs if a.stream is not None and capture is None])
         enqueue = self.enqueue if stream == self.launch.stream else self._enqueue_on(stream)
         hosted = [Staged(a.host, a.is_read, p.written and a.is_returned) for p, a in pairs if a.host is not None]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from kdsl.backend import DeviceError
-from kdsl.captures import COPYING
+from kdsl.captures import CAPTURED_ELSEWHERE, COPYING, StreamCaptureError
 from kdsl.runtime.driver_calls import Calls
-from kdsl.runtime.driver_memory import DriverMemory
+from kdsl.runtime.driver_captures import DriverCaptures
 from kdsl.runtime.peers import LEGACY_STREAM
 
 ALREADY_ENABLED = 704
 """CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED."""
 
 
-class DriverPeers(DriverMemory):
+class DriverPeers(DriverCaptures):
     """What `CudaDriver` does with other GPUs."""
 
     def __init__(self, calls: Calls) -> None:
@@ -69,7 +69,14 @@ class DriverPeers(DriverMemory):
 
     def wait_for_peer(self, stream: int, other: DriverPeers, other_stream: int) -> None:
         event = other.create_event(timing=False)
-        other.record_event(event, other_stream)
+        try:
+            other.record_event(event, other_stream)
+            self.wait_for_peer_event(stream, other, event)
+        finally:
+            # The driver keeps it until it is no longer waited for.
+            other.destroy_event(event)
+
+    def wait_for_peer_event(self, stream: int, other: DriverPeers, event: int) -> None:
+        if event in other._captured_events:
+            raise StreamCaptureError(CAPTURED_ELSEWHERE)
         self.wait_event(event, stream)
-        # The driver keeps it until it is no longer waited for.
-        other.destroy_event(event)

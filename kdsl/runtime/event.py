@@ -43,6 +43,11 @@ class Event:
         if stream is not None and not isinstance(stream, Stream):
             raise TypeError(f"an event is recorded in a kdsl.Stream, got {stream!r}")
         found = self._events.stream_state.current if stream is None else stream
+        if stream is not None and stream.backend is not self.backend:
+            raise LaunchConfigValueError(
+                f"{self!r} belongs to another device than {stream!r}, where it is recorded; record an event of that "
+                "device, such as the new one that stream.record() makes: streams of other devices can wait for it"
+            )
         self.stream = stream_handle(found, self.backend)
         self._events.record_event(self.handle, self.stream)
         self.recorded = True
@@ -64,7 +69,10 @@ class Event:
         """Milliseconds from this event to ``end``, which is waited for. On the emulator: the host's time."""
         if not isinstance(end, Event):
             raise TypeError(f"an Event is needed, which stream.record() gives; got {end!r}")
-        end.check_device(self.backend)
+        if end.backend is not self.backend:
+            raise LaunchConfigValueError(
+                f"{self!r} and {end!r} are of two devices, whose clocks are not one; record both on one device"
+            )
         for event, role in ((self, "start"), (end, "end")):
             if not event.recorded:
                 raise ValueError(f"the {role} event was never recorded")
@@ -72,14 +80,6 @@ class Event:
                 raise ValueError(f"the {role} event was made with timing=False")
         end.synchronize()
         return self._events.elapsed_ms(self.handle, end.handle)
-
-    def check_device(self, backend: Backend) -> None:
-        """LaunchConfigError if it belongs to another device."""
-        if self.backend is not backend:
-            raise LaunchConfigValueError(
-                f"the event belongs to {device_name(self.backend)}, and this is on {device_name(backend)}; record one "
-                "there, or wait for it on the host, event.synchronize()"
-            )
 
     def __await__(self) -> Generator[Any, None, None]:
         """Wait until the work before the event has finished, while other tasks of the event loop run."""

@@ -19,7 +19,7 @@ from kdsl.runtime.arguments import array_argument, scalar_argument
 from kdsl.runtime.bound_launch import packed
 from kdsl.runtime.callables import function_type
 from kdsl.runtime.calls import check_tuple
-from kdsl.runtime.capture_arguments import on_the_host
+from kdsl.runtime.capture_arguments import check_of_graph
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.errors import ArgumentTypeError, LaunchConfigValueError
 from kdsl.runtime.host_arrays import HostArrays
@@ -162,6 +162,5 @@ def _checked(launcher: Launcher, parameter: Parameter, value: Any) -> Any:
     if isinstance(parameter.type, ScalarType | StructType | VectorType):
         return scalar_argument(parameter, value, launcher.backend)
     found = array_argument(parameter, value, launcher.backend)
-    if found.host is not None:
-        raise on_the_host(parameter)
+    check_of_graph(parameter, found, launcher.backend)
     return found

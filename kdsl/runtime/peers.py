@@ -35,6 +35,10 @@ class PeerBackend(Protocol):
         """Make later work in a stream here wait for what is in a stream there now."""
         ...
 
+    def wait_for_peer_event(self, stream: int, other: Any, event: int) -> None:
+        """Make later work in a stream here wait for an event there."""
+        ...
+
 
 def are_peers(one: Backend, other: Backend) -> bool:
     """Whether they are two devices of one kind."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from kdsl.backend import Backend, device_name
 from kdsl.runtime.awaiting import wait_for
 from kdsl.runtime.errors import LaunchConfigTypeError, LaunchConfigValueError
 from kdsl.runtime.event import Event
+from kdsl.runtime.peers import PeerBackend, are_peers
 from kdsl.runtime.stream_backend import StreamBackend
 from kdsl.stream_state import StreamState
 
@@ -84,14 +85,32 @@ class Stream:
         return found
 
     def wait(self, other: Event | Stream) -> None:
-        """Make later work here wait for an event, or for what is in another stream now."""
+        """Make later work here wait for an event, or for what is in another stream now; another GPU's, too."""
+        if isinstance(other, Stream) and other.backend is not self.backend:
+            self._check_peer(other)
+            other = Stream.record(other, Event(other.backend, timing=False))
         if isinstance(other, Event):
-            other.check_device(self.backend)
-            self._streams.wait_event(other.handle, self.handle)
+            self._wait_for(other)
             return
         if not isinstance(other, Stream) and foreign_handle(other) is None:
             raise TypeError(f"an Event is needed, which stream.record() gives, or a stream; got {other!r}")
         self._streams.order(stream_handle(other, self.backend), self.handle)
+
+    def _wait_for(self, event: Event) -> None:
+        backend = self.backend
+        if event.backend is backend:
+            self._streams.wait_event(event.handle, self.handle)
+        else:
+            self._check_peer(event)
+            cast(PeerBackend, backend).wait_for_peer_event(self.handle, event.backend, event.handle)
+
+    def _check_peer(self, other: Event | Stream) -> None:
+        """LaunchConfigError where a stream here cannot wait for what is on the other's device."""
+        if not are_peers(self.backend, other.backend):
+            raise LaunchConfigValueError(
+                f"{self!r} cannot wait for {other!r}, which is no device of its kind; wait on the host: "
+                f"{type(other).__name__.lower()}.synchronize()"
+            )
 
     def add_callback(self, function: Callable[..., object], *arguments: Any) -> None:
         """Call ``function(*arguments)`` on the host once the work that is in the stream has finished; what is put there

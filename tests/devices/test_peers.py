@@ -146,6 +146,88 @@ def test_launches_on_peers_memory_are_ordered_with_its_own_device(pair: Pair) ->
     assert (total.to_host() == 15).all()
 
 
+def test_a_stream_waits_for_events_and_streams_of_another_device(pair: Pair) -> None:
+    first, second = pair
+    n = 1 << 16 if first.name == "cuda" else 64
+    here, pinned = kdsl.Stream(blocking=False), kdsl.pinned_empty(n, np.int32)
+    with second:
+        there = kdsl.Stream(blocking=False)
+    source, copy = kdsl.zeros(n, i32, device=second), kdsl.zeros(n, i32, device=first)
+    for round_ in range(1, 9):
+        slow_fill[n // 64, 64, there](source, round_, n)
+        source.to_host(pinned, stream=there)
+        # By an event, or by the stream: what `here` reads next was written by `there`, and is not yet overwritten.
+        event = there.record()
+        here.wait(event if round_ % 2 else there)
+        copy.copy_from(pinned, stream=here)
+        after = here.record()
+        there.wait(after)
+        after.synchronize()
+        assert event.done
+        assert (copy.to_host() == round_).all()
+
+
+def test_a_named_stream_is_the_current_device_s(pair: Pair) -> None:
+    first, second = pair
+    stream = kdsl.Stream()
+    with second:
+        kdsl.legacy_stream.wait(stream)
+        stream.wait(kdsl.legacy_stream)
+        stream.wait(kdsl.per_thread_stream)
+
+
+def test_captures_on_two_devices_do_not_wait_for_each_other(pair: Pair) -> None:
+    first, second = pair
+    stream = kdsl.Stream(blocking=False)
+    with second:
+        other = kdsl.Stream(blocking=False)
+    x = kdsl.zeros(4, device=first)
+    event = other.record()
+    with stream.capture() as graph:
+        add[1, 4](x, x, 4)
+        for theirs in (other, event):
+            with pytest.raises(kdsl.errors.StreamCaptureError, match="a captured stream waits for work outside of the"):
+                stream.wait(theirs)
+        for mine in (stream, stream.record()):
+            with pytest.raises(kdsl.errors.StreamCaptureError, match="in a capture on another device, and a graph is"):
+                other.wait(mine)
+        add[1, 4](x, x, 4)
+    assert len(graph) == 2
+    other.synchronize()
+
+
+def test_graphs_take_no_arrays_of_other_devices(pair: Pair) -> None:
+    first, second = pair
+    if not first.can_access_peer(second):
+        pytest.skip("these GPUs have no path to each other")
+    if first.name == "emulator":
+        first, second = Device("emulator:14"), Device("emulator:15")
+    first.enable_peer_access(second)
+    a, b = (kdsl.to_device(np.full(8, v, np.float32), d) for v, d in ((1, first), (2, second)))
+    refused = (
+        rf"argument `b` takes .*, got a DeviceArray on {second}; a graph uses arrays of its own .*b.to\('{first}'\)"
+    )
+    with first:
+        stream = kdsl.Stream()
+    with stream.capture() as graph:
+        with pytest.raises(kdsl.ArgumentError, match=refused):
+            add[1, 8](a, b, 8)
+        add[1, 8](a, a, 8)
+    with pytest.raises(kdsl.ArgumentError, match=refused):
+        graph.instantiate().nodes[0].update(b=b)
+
+
+@pytest.mark.gpu
+def test_a_gpu_s_stream_does_not_wait_for_an_emulator_s() -> None:
+    with Device("cuda"):
+        stream = kdsl.Stream()
+    with Device("emulator"):
+        other = kdsl.Stream()
+    for theirs in (other, other.record()):
+        with pytest.raises(ValueError, match=r"cannot wait for .* which is no device of its kind; wait on the host: "):
+            stream.wait(theirs)
+
+
 def test_what_cannot_be_peers(pair: Pair) -> None:
     first, _ = pair
     assert first.can_access_peer(first)
@@ -186,10 +268,12 @@ def test_messages_tell_the_devices_of_streams_events_and_graphs_apart(pair: Pair
     with second:
         other, event, theirs = kdsl.Stream(), kdsl.Event(), kdsl.Graph()
     assert f"on {first})" in repr(stream) and f"on {second})" in repr(other) and f"on {second}>" in repr(theirs)
-    with pytest.raises(ValueError, match=f"the event belongs to {second}, and this is on {first}; record one there"):
-        stream.wait(event)
-    with pytest.raises(ValueError, match=f"on {second}\\) belongs to another device than what .* on {first}; make a"):
-        stream.wait(other)
+    with pytest.raises(ValueError, match=rf"on {second}\) belongs to another device than Stream.* on {first}\), where"):
+        stream.record(event)
+    with pytest.raises(ValueError, match=rf"on {first}\) and Event.* on {second}\) are of two devices, whose clocks"):
+        stream.record().elapsed_ms(event)
+    with pytest.raises(ValueError, match=rf"on {second}\) belongs to another device than what .* on {first}; make a"):
+        add[1, 4, other](*(kdsl.zeros(4, device=first) for _ in range(2)), 4)
     x = kdsl.zeros(4, device=first)
     with pytest.raises(ValueError, match=f"prepared for {first}, and this graph is on {second}: prepare it with"):
         theirs.add_kernel(add.prepare(1, 4, x, x, 4))

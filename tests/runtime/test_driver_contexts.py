@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from kdsl.backend import DeviceError, Launch
+from kdsl.errors import StreamCaptureError
 from kdsl.runtime.driver import CudaDriver
+from kdsl.runtime.event import Event
 from kdsl.runtime.parameters import ParameterBuffer
+from kdsl.runtime.stream import Stream
 
 from .fake_driver import FakeDriver
 
@@ -29,6 +32,7 @@ class TwoGpus(FakeDriver):
         self.reachable = True
         self.wrong: list[str] = []
         self.owners: dict[int, int] = {}
+        self.contexts: dict[int, int] = {}
         self.strict = True
 
     @property
@@ -84,6 +88,26 @@ class TwoGpus(FakeDriver):
         found = super()._allocate(size)
         self.owners[int(found[0])] = self.context
         return found
+
+    # Streams and events belong to the context in which they are made; the default streams are the current context's.
+
+    def _cuStreamCreateWithPriority(self, flags: int, priority: int) -> Any:
+        found = super()._cuStreamCreateWithPriority(flags, priority)
+        self.contexts[int(found[0])] = self.context
+        return found
+
+    def _cuEventCreate(self, flags: int) -> Any:
+        found = super()._cuEventCreate(flags)
+        self.contexts[int(found[0])] = self.context
+        return found
+
+    def _cuEventRecord(self, event: Any, stream: Any) -> None:
+        assert self.contexts[int(event)] == self.contexts.get(int(stream), self.context), "CUDA_ERROR_INVALID_HANDLE"
+        super()._cuEventRecord(event, stream)
+
+    def _cuEventElapsedTime(self, start: Any, end: Any) -> Any:
+        assert self.contexts[int(start)] == self.contexts[int(end)], "CUDA_ERROR_INVALID_HANDLE"
+        return super()._cuEventElapsedTime(start, end)
 
     def _cuMemcpyPeerAsync(self, destination: int, here: Any, source: int, there: Any, size: int, stream: Any) -> None:
         assert (int(here), int(there), int(stream), self.context) == (77, 78, 1, 77)
@@ -223,3 +247,46 @@ def test_gpus_without_a_path(two: TwoGpus) -> None:
     with pytest.raises(DeviceError, match=r"cuda:0 cannot use the memory of cuda:1: .*\.to\(device\)"):
         first.reach(second)
     assert not first.reaches(second)
+
+
+def test_streams_wait_for_events_and_streams_of_another_gpu(two: TwoGpus) -> None:
+    first, second = CudaDriver(0, api=two), CudaDriver(1, api=two)
+    here, there = Stream(first), Stream(second)
+    two.current.context = OTHERS
+    event = there.record()
+    two.called()
+    here.wait(event)
+    (waited,) = (call for call in two.calls if call[0] == "cuStreamWaitEvent")
+    assert [int(value) for value in waited[1:]] == [here.handle, event.handle, 0]
+    two.called()
+    here.wait(there)
+    there.wait(here)
+    assert two.called() == ["cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "cuEventDestroy"] * 2
+    for record in (lambda: here.record(event), lambda: event.record(here)):
+        with pytest.raises(
+            ValueError, match=r"on cuda:1\) belongs to another device than Stream\(.* on cuda:0\), where"
+        ):
+            record()
+    with pytest.raises(ValueError, match=r"on cuda:0\) and Event\(.* on cuda:1\) are of two devices, whose clocks"):
+        here.record().elapsed_ms(event)
+    assert two.context == OTHERS
+
+
+def test_captures_wait_for_nothing_of_another_gpu(two: TwoGpus) -> None:
+    first, second = CudaDriver(0, api=two), CudaDriver(1, api=two)
+    here, there = Stream(first), Stream(second)
+    event = there.record()
+    with here.capture() as graph:
+        two.called()
+        for other in (event, there):
+            with pytest.raises(StreamCaptureError, match="a captured stream waits for work outside of the capture"):
+                here.wait(other)
+        event = Event(first)
+        here.record(event)
+        for other in (event, here):
+            with pytest.raises(
+                StreamCaptureError, match="in a capture on another device, and a graph is of one device"
+            ):
+                there.wait(other)
+        assert "cuStreamWaitEvent" not in two.called()
+    assert len(graph) == 0 and not two.captures
