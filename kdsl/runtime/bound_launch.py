@@ -14,7 +14,7 @@ from kdsl.runtime.dynamo import leave_alone, untraced
 from kdsl.runtime.enqueue import Enqueue, nothing
 from kdsl.runtime.errors import ExtentError
 from kdsl.runtime.foreign_memory import SharingBackend, note_launch
-from kdsl.runtime.hooks import HOOKS
+from kdsl.runtime.hooks import HOOKS, Observed
 from kdsl.runtime.host_arrays import HostArrays, Staged
 from kdsl.runtime.launch_parameters import ArrayArgument, Parameter
 from kdsl.runtime.launcher_code import MISSING
@@ -77,12 +77,16 @@ class BoundLaunch:
                 raise
             self.wider(*given)
             return
-        if not self.empty:
-            if HOOKS.are_wanted:
-                record = launcher.record(self._in_its_stream(found), launcher.named(given))
-                HOOKS.observe(record, partial(self._run, found))
-            else:
+        if self.empty:
+            return
+        if not HOOKS.are_wanted:
+            try:
                 self._run(found)
+                return
+            except Observed:
+                pass  # another thread's hook came while it was being made
+        record = launcher.record(self._in_its_stream(found), launcher.named(given))
+        HOOKS.observe(record, partial(self._run, found))
 
     def _has_run_with_tensors(self, given: tuple[Any, ...]) -> bool:
         """Launch with tensors of PyTorch on this GPU, if that is all that is special about the arguments."""
@@ -96,7 +100,12 @@ class BoundLaunch:
             return False
         backend: Any = self.launcher.backend
         # A stream of ours that is current, and a graph that is captured, come before a stream of PyTorch's.
-        return not (backend.captures or backend.stream_state.uses) and launch_with(given)
+        if backend.captures or backend.stream_state.uses:
+            return False
+        try:
+            return launch_with(given)
+        except Observed:  # as in `checked`
+            return False
 
     def _make_tensors(self, torch: Any) -> TakesTensors | None:
         launcher = self.launcher

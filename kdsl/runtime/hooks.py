@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from weakref import WeakSet
 
 from kdsl.backend import Backend, Launch
+from kdsl.locks import Lock
 from kdsl.records import dataclass
 from kdsl.runtime.device import Device
 from kdsl.runtime.scalars import shown
@@ -75,7 +76,7 @@ class Hooks:
 
     def __init__(self) -> None:
         self.hooks: tuple[tuple[Hook | None, Hook | None], ...] = ()
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._places: WeakSet[Interceptable] = WeakSet()
         # A launch that is being observed in this thread is made, and so is one that a hook makes.
         self._inside = threading.local()
@@ -90,20 +91,20 @@ class Hooks:
     def around(self, before: Hook | None, after: Hook | None) -> Iterator[None]:
         """Call these around every launch in the block."""
         pair = (before, after)
-        self._change((*self.hooks, pair))
+        with self._lock:
+            self._change((*self.hooks, pair))
         try:
             yield
         finally:
-            # Blocks of several threads need not end in the order in which they began.
-            kept = list(self.hooks)
-            kept.remove(pair)
-            self._change(tuple(kept))
+            # Blocks of several threads need not end in the order in which they began. Why `is`? Another block's hooks
+            # may be equal to these.
+            with self._lock:
+                self._change(tuple(kept for kept in self.hooks if kept is not pair))
 
     def _change(self, hooks: tuple[tuple[Hook | None, Hook | None], ...]) -> None:
-        with self._lock:
-            self.hooks = hooks
-            for place in self._places:
-                place.intercept(self.check if hooks else None)
+        self.hooks = hooks
+        for place in self._places:
+            place.intercept(self.check if hooks else None)
 
     @property
     def are_wanted(self) -> bool:
