@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import Any
 
 from kdsl.backend import DeviceError, Launch
+from kdsl.locks import Lock
 from kdsl.runtime import driver_contexts, driver_errors
 from kdsl.runtime.cuda_errors import ContextLostError
 from kdsl.runtime.driver_checks import ModuleChecks
@@ -168,6 +169,7 @@ class Calls:
         self._watched: Native | None = None
         self._check: Callable[[], None] | None = None
         self._inside: Callable[[Native], Native] | None = None
+        self._replacing = Lock()
         self._lock = threading.Lock()
         # What must not call the driver where it is met, and is done by the next call that may.
         self._postponed: deque[Callable[[], object]] = deque()
@@ -199,21 +201,25 @@ class Calls:
 
     def watch(self, launch: Native | None) -> None:
         """Launch so from now on; None: as the driver does."""
-        self._watched = launch
-        self._replace_launch()
+        with self._replacing:
+            self._watched = launch
+            self._replace_launch()
 
     def intercept(self, check: Callable[[], None] | None) -> None:
         """Call ``check`` before each launch from now on: what it raises is raised in place of the launch."""
-        self._check = check
-        self._replace_launch()
+        with self._replacing:
+            self._check = check
+            self._replace_launch()
 
     def launch_inside(self, inside: Callable[[Native], Native]) -> None:
         """Let ``inside`` see to the context of each launch from now on."""
-        if self._inside is None:
-            self._inside = inside
-            self._replace_launch()
+        with self._replacing:
+            if self._inside is None:
+                self._inside = inside
+                self._replace_launch()
 
     def _replace_launch(self) -> None:
+        """Called by one thread at a time, or what another one asked for would be lost."""
         if self.forked:
             return
         launch = self._watched or self.native

@@ -13,6 +13,7 @@ import pytest
 import kdsl
 from kdsl import LaunchConfig, LaunchRecord, Ptr, f32, grid, i32, kernel
 from kdsl.lang.types import F32, I32, PointerType
+from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.hooks import HOOKS
 from kdsl.runtime.launch import Launcher
 
@@ -89,3 +90,21 @@ def test_a_hook_that_comes_while_a_launch_is_being_made(backend: Any, monkeypatc
         run(np.ones(4, np.float32), 4)
     assert seen == ["before", "after"]
     assert len(backend.launches) == 1 and not backend.memory
+
+
+def test_hooks_and_what_else_looks_at_launches_may_come_at_once(gpu: CudaDriver) -> None:
+    calls, started = gpu._calls, []
+
+    def watcher(*_: Any) -> int:
+        return 0
+
+    def inside(launch: Any) -> Any:
+        if not started:
+            started.append(threading.Thread(target=calls.watch, args=(watcher,)))
+            started[0].start()
+            started[0].join(0.2)
+        return launch
+
+    calls.launch_inside(inside)
+    started[0].join()
+    assert calls.launch is watcher
