@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+PATHS = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 SMALL = {
     "29_dask": ["--n", "100003", "--parts", "7", "--blocks", "3"],
     "30_torch_distributed": ["--n", "37", "--steps", "6"],
@@ -26,7 +27,7 @@ def run(name: str, device: str, arguments: list[str], **environment: str) -> sub
             pytest.skip("this PyTorch has no CUDA")
     return subprocess.run(
         [sys.executable, str(ROOT / "examples" / f"{name}.py"), *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "KDSL_DEVICE": device, **environment},
+        env={**os.environ, "PYTHONPATH": PATHS, "KDSL_DEVICE": device, **environment},
         capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
 
@@ -52,7 +53,7 @@ def test_example_notices_a_wrong_element(name: str, tmp_path: Path) -> None:
     path.write_text(text.replace(*wrong))
     done = subprocess.run(
         [sys.executable, str(path), *SMALL[name], *ALONE[name]],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "KDSL_DEVICE": "emulator"},
+        env={**os.environ, "PYTHONPATH": PATHS, "KDSL_DEVICE": "emulator"},
         capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert done.returncode == 1
@@ -64,7 +65,7 @@ def test_example_says_what_it_needs(name: str, tmp_path: Path) -> None:
     (tmp_path / f"{NEEDS[name].partition('.')[0]}.py").write_text("raise ImportError('not here')\n")
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / f"{name}.py")],
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}", "KDSL_DEVICE": "emulator"},
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{PATHS}", "KDSL_DEVICE": "emulator"},
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
