@@ -15,10 +15,11 @@ from kdsl.ir.options import Options
 from kdsl.lang.parameter_types import ConstexprType, GenericType
 from kdsl.lang.types import TupleType, Type
 from kdsl.locks import Lock
-from kdsl.mistakes import USERS_MISTAKES
+from kdsl.runtime.call_names import NOT_GIVEN
 from kdsl.runtime.configurations import Configurations
 from kdsl.runtime.dynamo import leave_alone, untraced
 from kdsl.runtime.errors import ExtentError, LaunchConfigError
+from kdsl.runtime.mistakes import USERS_MISTAKES
 
 # Start-up cost: decorating a function imports little. What launches need is imported by the first one, while the
 # driver starts; what compiles, by who compiles.
@@ -154,7 +155,7 @@ class Kernel(Generic[P]):
     def _derived(self) -> DerivedByStream:
         from kdsl.runtime.derived import DerivedByStream
 
-        return DerivedByStream(self._derived_in)
+        return DerivedByStream(self.name, self._derived_in)
 
     @functools.cached_property
     def launch(self) -> Callable[..., None]:
@@ -162,15 +163,17 @@ class Kernel(Generic[P]):
         return self._derived.of(None).function
 
     @untraced
-    def launch_on(self, stream: Any, /, *arguments: Any, **keywords: Any) -> None:
+    def launch_on(self, stream: Any = NOT_GIVEN, /, *arguments: Any, **keywords: Any) -> None:
         """As `launch`, in a stream."""
         self._derived.of(stream).function(*arguments, **keywords)
 
     def launch_config(self, *arguments: Any, **keywords: Any) -> LaunchConfig:
         """The configuration that `launch` takes for these arguments."""
         from kdsl.parameters import by_name, with_defaults
+        from kdsl.runtime.call_names import BY_CONTRACT
 
-        given = by_name(self.name, self.parameters, arguments, with_defaults(len(arguments), keywords, self.defaults))
+        every = with_defaults(len(arguments), keywords, self.defaults)
+        given = by_name(self.name, self.parameters, arguments, every, BY_CONTRACT)
         return self._derived.of(None).config([given[name] for name, _ in self.parameters])
 
     def _derived_in(self, stream: Any) -> DerivedLaunches:
@@ -190,12 +193,14 @@ class Kernel(Generic[P]):
         """
         start_beside()
         from kdsl.parameters import by_name, with_defaults
+        from kdsl.runtime.call_names import PREPARED
         from kdsl.runtime.prepared import prepare, split_configuration
 
         leave_alone()
         try:
             config, rest = split_configuration(f"{self.name}.prepare", arguments)
-            given = by_name(self.name, self.parameters, rest, with_defaults(len(rest), keywords, self.defaults))
+            every = with_defaults(len(rest), keywords, self.defaults)
+            given = by_name(self.name, self.parameters, rest, every, PREPARED)
             try:
                 return prepare(self.specialize((), given).launcher, config, given)
             except ExtentError:
@@ -246,7 +251,7 @@ class Kernel(Generic[P]):
         def __call__(self, *arguments: Any, **keywords: Any) -> NoReturn:
             from kdsl.runtime.launch import not_configured
 
-            raise not_configured(self.name, arguments)
+            raise not_configured(self.name, arguments, keywords, self.options.contract)
 
     def signatures(self, signature: Mapping[str, Any] | None = None) -> list[tuple[Type, ...]]:
         """The types of all parameters with which `check` looks at the kernel: none where it looks at names only.

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
 from kdsl.current import start_beside
-from kdsl.mistakes import USERS_MISTAKES
 from kdsl.runtime.dynamo import leave_alone, untraced
+from kdsl.runtime.mistakes import USERS_MISTAKES
 
 # Start-up cost: what launches need is imported by the first one, while the driver starts.
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ class ConfiguredKernel(Generic[P]):
         """What a call does at first, and again when the device, a captured name or a type has changed."""
         start_beside()
         from kdsl.homes import home
-        from kdsl.parameters import check_names, filling
+        from kdsl.parameters import filling
+        from kdsl.runtime.call_names import check_names
         from kdsl.specialization import import_what_compiles
 
         import_what_compiles()

@@ -23,6 +23,7 @@ from kdsl.occupancy import KernelAttributes, Occupancy, SuggestedBlock
 from kdsl.parameters import by_name
 from kdsl.records import dataclass
 from kdsl.resources import SharedBytes, attributes_of, occupancy_of, report_on, suggested_block
+from kdsl.runtime.call_names import NOT_GIVEN, PREPARED
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.cpp_names import find
 from kdsl.runtime.cuda_errors import InvalidHandleError
@@ -311,16 +312,16 @@ class LoadedKernel:
         self._kept = kept or launcher
         """Gives a launcher that keeps the module from being unloaded."""
         self._configurations = Configurations(self._bound)
-        self._derived = DerivedByStream(self._derived_in)
+        self._derived = DerivedByStream(self.name, self._derived_in)
 
     def _bound(self, config: LaunchConfig) -> Callable[..., None]:
         """A launch, which looks at what the module's kernels captured, and whether it is loaded."""
 
-        def again(*arguments: Any) -> None:
+        def again(*arguments: Any, **keywords: Any) -> None:
             current = self._launcher()
             if current is not launcher:
                 self._configurations.clear()
-            current.bind(config)(*arguments)
+            current.bind(config)(*arguments, **keywords)
 
         launcher = self._launcher()
         if self._entry is not None:
@@ -336,7 +337,7 @@ class LoadedKernel:
         """A launch without brackets, for a kernel whose contract says grid and block: as `Kernel.launch`."""
         return self._derived.of(None).function
 
-    def launch_on(self, stream: Any, /, *arguments: Any, **keywords: Any) -> None:
+    def launch_on(self, stream: Any = NOT_GIVEN, /, *arguments: Any, **keywords: Any) -> None:
         """As `launch`, in a stream."""
         self._derived.of(stream).function(*arguments, **keywords)
 
@@ -352,7 +353,7 @@ class LoadedKernel:
         if self._entry is not None:
             config = _as_compiled(self._entry, self.name, config)
         launcher = self._kept()
-        given = by_name(self.name, tuple((name, None) for name in launcher.names), rest, keywords)
+        given = by_name(self.name, tuple((name, None) for name in launcher.names), rest, keywords, PREPARED)
         return prepare(launcher, config, given)
 
     @property
@@ -371,8 +372,8 @@ class LoadedKernel:
     # As of `Kernel`: type checkers report a call.
     if not TYPE_CHECKING:
 
-        def __call__(self, *arguments: Any) -> NoReturn:
-            raise not_configured(self.name, arguments)
+        def __call__(self, *arguments: Any, **keywords: Any) -> NoReturn:
+            raise not_configured(self.name, arguments, keywords, self._launcher().checks.contract)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} is of this process; pickle the class of @cuda_module, and load() it there")

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 from kdsl.lang.generics import substituted, variables
 from kdsl.lang.parameter_types import ConstexprType, GenericType
 from kdsl.lang.types import I64, ArrayType, TupleType, Type, as_type, boolean
+from kdsl.runtime.call_names import BRACKETS, Way, check_names
 from kdsl.runtime.callables import function_type
 from kdsl.runtime.calls import check_tuple
 from kdsl.runtime.constants import constant_type
@@ -53,16 +54,12 @@ def with_defaults(count: int, keywords: Mapping[str, Any], defaults: Mapping[str
     return {name: value for name, (index, value) in defaults.items() if index >= count} | dict(keywords)
 
 
-def check_names(kernel: str, names: Sequence[str], keywords: Mapping[str, Any]) -> None:
-    """ArgumentTypeError for an argument by a name that no parameter has."""
-    for name in keywords:
-        if name not in names:
-            fix = f"; a stream goes into the brackets, {kernel}[grid, block, stream]" if name == "stream" else ""
-            raise ArgumentTypeError(f"{kernel}({', '.join(names)}) has no parameter {name!r}{fix}")
-
-
 def by_name(
-    kernel: str, parameters: Parameters, arguments: Sequence[Any], keywords: Mapping[str, Any]
+    kernel: str,
+    parameters: Parameters,
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+    way: Way = BRACKETS,
 ) -> dict[str, Any]:
     """The argument for each parameter; ArgumentTypeError for a call that does not fit."""
     names = [name for name, _ in parameters]
@@ -72,10 +69,11 @@ def by_name(
             f"got {len(arguments)}: drop {len(arguments) - len(names)}"
         )
     given = dict(zip(names, arguments, strict=False))
-    check_names(kernel, names, keywords)
+    check_names(kernel, names, keywords, way)
     for name, value in keywords.items():
         if name in given:
-            raise ArgumentTypeError(f"{kernel}: argument `{name}` is given twice")
+            # As Python says it on the fast way.
+            raise ArgumentTypeError(f"{kernel}() got multiple values for argument {name!r}")
         given[name] = value
     missing = [f"`{name}`" for name in names if name not in given]
     if missing:

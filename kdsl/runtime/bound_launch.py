@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kdsl.backend import Backend, Launch
 from kdsl.lang.types import ArrayType
+from kdsl.runtime.call_names import check_names
 from kdsl.runtime.capture_arguments import capture_of, keep_for
 from kdsl.runtime.dynamo import leave_alone, untraced
 from kdsl.runtime.enqueue import Enqueue, nothing
@@ -18,6 +20,7 @@ from kdsl.runtime.hooks import HOOKS, Observed
 from kdsl.runtime.host_arrays import HostArrays, Staged
 from kdsl.runtime.launch_parameters import ArrayArgument, Parameter
 from kdsl.runtime.launcher_code import MISSING
+from kdsl.runtime.mistakes import USERS_MISTAKES
 from kdsl.runtime.peers import LEGACY_STREAM, ordered
 from kdsl.runtime.stream_backend import streams_of
 from kdsl.runtime.tensor_packer import TakesTensors, takes_tensors, tensor_scope
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from kdsl.runtime.launcher import Launcher
 
 OtherDevice = Callable[[Backend, tuple[Any, ...]], bool]
+NONE_UNKNOWN: Mapping[str, Any] = MappingProxyType({})
 MOST_ELSEWHERE = 32
 """Streams of other libraries that one configuration keeps launches ready for."""
 
@@ -56,9 +60,20 @@ class BoundLaunch:
         self.enqueue: Enqueue = nothing if empty else launcher.enqueue(launch)
 
     @untraced
-    def checked(self, given: tuple[Any, ...]) -> None:
-        """Check all arguments; only then copy in, launch and copy back."""
+    def checked(self, given: tuple[Any, ...], unknown: Mapping[str, Any] = NONE_UNKNOWN) -> None:
+        """Check all arguments; only then copy in, launch and copy back. ``unknown`` are arguments by other names than
+        the parameters'.
+        """
         leave_alone()
+        try:
+            if unknown:
+                check_names(self.launcher.kernel, self.launcher.names, unknown)
+            self._check_and_run(given)
+        except USERS_MISTAKES as error:
+            # A mistake of the user's: the traceback shows their launch, without a screen of our frames.
+            raise error.with_traceback(None) from error.__cause__
+
+    def _check_and_run(self, given: tuple[Any, ...]) -> None:
         if self._has_run_with_tensors(given):
             return
         launcher = self.launcher

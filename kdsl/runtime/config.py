@@ -30,15 +30,24 @@ def dim3(value: Any, what: str) -> Dim3:
 
 def _extent(extent: Any, value: Any, name: str) -> int:
     shown = f"{name} = {extent!r}" + (f" (in {value!r})" if isinstance(value, (tuple, list)) else "")
-    if isinstance(extent, bool) or not hasattr(extent, "__index__"):
+    number = as_int(extent)
+    if number is None:
         fix = "use // for whole blocks: (n + 255) // 256" if isinstance(extent, float) else "pass an int"
         raise LaunchConfigTypeError(f"{shown} is {_article(type(extent).__name__)}, an int is needed; {fix}")
-    number = operator.index(extent)
     if number < 1:
-        raise LaunchConfigValueError(
-            f"{shown} must be at least 1; to launch nothing for n = 0 use LaunchConfig.for_num_elems(n)"
-        )
+        empty = "; to launch nothing for n = 0 use LaunchConfig.for_num_elems(n)" if name == "grid.x" else ""
+        raise LaunchConfigValueError(f"{shown} must be at least 1{empty}")
     return number
+
+
+def as_int(value: Any) -> int | None:
+    """The int that it is, to Python; None for what is none, bools and arrays included."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:  # an array of NumPy has the method, and refuses in it
+        return None
 
 
 def _article(noun: str) -> str:
@@ -78,11 +87,16 @@ class LaunchConfig:
         for name in ("cooperative", "programmatic_dependent_launch"):
             if not isinstance(getattr(self, name), bool):
                 raise LaunchConfigTypeError(f"{name} takes True or False, got {getattr(self, name)!r}")
-        if isinstance(self.shared, bool) or not hasattr(self.shared, "__index__"):
+        shared = as_int(self.shared)
+        if shared is None:
             raise LaunchConfigTypeError(f"shared takes a number of bytes, got {self.shared!r}")
-        set_(self, "shared", operator.index(self.shared))
+        set_(self, "shared", shared)
         if self.shared < 0:
             raise LaunchConfigValueError(f"shared must not be negative, got {self.shared}")
+        if self.stream is not None:
+            from kdsl.runtime.stream import check_stream  # start-up cost: most launches name none
+
+            check_stream(self.stream)
 
     # Why its own? Each `k[config]` asks for hash and equality, for which the standard ones make tuples each time.
     def __hash__(self) -> int:
@@ -108,9 +122,10 @@ class LaunchConfig:
         """One thread an element: blocks of 256, the grid rounded up, so that 1 element runs 256 threads; 0 launch
         nothing.
         """
-        if isinstance(n, bool) or not hasattr(n, "__index__"):
-            raise LaunchConfigTypeError(f"for_num_elems takes an int, got {n!r}")
-        count = operator.index(n)
+        count = as_int(n)
+        if count is None:
+            size = "; pass a.size" if hasattr(n, "size") and hasattr(n, "shape") else ""
+            raise LaunchConfigTypeError(f"for_num_elems takes an int, got {n!r}{size}")
         if count < 0:
             raise LaunchConfigValueError(f"for_num_elems takes a number of elements, got {count}")
         return cls._of_blocks(-(-count // THREADS_FOR_NUM_ELEMS))
@@ -132,6 +147,11 @@ class LaunchConfig:
                 f"or k[LaunchConfig(...)], got k[{key!r}]"
             )
         grid, block, *rest = key
+        if isinstance(grid, cls):
+            raise LaunchConfigTypeError(
+                "a LaunchConfig stands alone in the brackets, k[config]; its stream and shared memory are its own, "
+                "LaunchConfig(grid, block, shared, stream)"
+            )
         return cls(grid, block, rest[1] if len(rest) > 1 else 0, rest[0] if rest else None)
 
     def check(self, backend: Backend) -> Launch:

@@ -34,9 +34,11 @@ class Configurations(dict[Any, Callable[..., None]]):
         """The value for ``key``; LaunchConfigError for what is no configuration."""
         if type(key) is tuple and 2 <= len(key) <= 3:
             grid, block = key[0], key[1]
-            # Why look at classes? 4 == 4.0 == True to a dict, but a float or a bool is no grid.
-            if (type(grid) is int or (type(grid) is tuple and type(prod(grid)) is int)) and (
-                type(block) is int or (type(block) is tuple and type(prod(block)) is int)
+            # Why look at classes? 4 == 4.0 == True to a dict, but a float or a bool is no grid, and no handle.
+            if (
+                (type(grid) is int or (type(grid) is tuple and type(prod(grid)) is int))
+                and (type(block) is int or (type(block) is tuple and type(prod(block)) is int))
+                and (len(key) == 2 or type(key[2]) not in (bool, float))
             ):
                 return self[key]
         from kdsl.runtime.config import LaunchConfig  # start-up cost, as above

@@ -18,6 +18,7 @@ from kdsl.contracts.evaluate import NoValue, evaluate, python_source
 from kdsl.contracts.explain import named
 from kdsl.contracts.expressions import Argument, Node, Number, OfArray, Value, show
 from kdsl.lang.types import ArrayType, Kind, PointerType, ScalarType, Type, VectorType
+from kdsl.runtime.call_names import BY_CONTRACT, NOT_GIVEN, check_names
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.contracts import FAST_FUNCTIONS
 from kdsl.runtime.dynamo import generated, leave_alone, untraced
@@ -27,6 +28,7 @@ from kdsl.runtime.launcher_code import FAILURES, MISSING
 from kdsl.runtime.layout import contiguous_strides
 from kdsl.runtime.markers import unmarked
 from kdsl.runtime.memory import DeviceArray
+from kdsl.runtime.mistakes import USERS_MISTAKES
 from kdsl.runtime.packer import name_prefix
 
 Run = Callable[..., None]
@@ -75,6 +77,7 @@ class DerivedLaunches:
         scope: dict[str, Any] = {
             "known": self._known,
             "slowly": self._launch,
+            "check_names": self._check_names,
             "failures": FAILURES,
             "DeviceArray": DeviceArray,
         }
@@ -113,7 +116,9 @@ class DerivedLaunches:
         takes = "".join(f"{name}={p}default_{name}, " for name in self.names)
         gives = "".join(f"{name}, " for name in self.names)
         lines = [
-            f"def launch({takes}*{p}more):",
+            f"def launch({takes}*{p}more, **{p}unknown):",
+            f"    if {p}unknown:",
+            f"        {p}check_names({p}unknown)",
             "    try:",
             *(f"        {statement}" for statement in setup),
             f"        {p}run = {p}known[{key}]" + (f" if {' and '.join(tests)} else None" if tests else ""),
@@ -134,15 +139,21 @@ class DerivedLaunches:
         """What the arguments give; LaunchContractError where they give nothing that can be launched."""
         return self._derived(given)[0]
 
+    def _check_names(self, unknown: Mapping[str, Any]) -> None:
+        check_names(self.kernel, self.names, unknown, BY_CONTRACT)
+
     def _launch(self, given: tuple[Any, ...]) -> None:
-        config, key = self._derived(given)
-        run = self.configured(config)
-        if len(self._keys) >= MOST_DERIVED:
-            self._keys.clear()
-            self._known.clear()
-        self._keys[config] = key
-        self._known[key] = run
-        self._passed(run, given)
+        try:
+            config, key = self._derived(given)
+            run = self.configured(config)
+            if len(self._keys) >= MOST_DERIVED:
+                self._keys.clear()
+                self._known.clear()
+            self._keys[config] = key
+            self._known[key] = run
+            self._passed(run, given)
+        except USERS_MISTAKES as error:
+            raise error.with_traceback(None) from error.__cause__
 
     def _passed(self, run: Run, given: tuple[Any, ...]) -> None:
         by_name = {n: v for n, v in zip(self.names, given, strict=False) if v is not MISSING}
@@ -198,31 +209,46 @@ class DerivedLaunches:
     def _refuse(self, *_: Any, **__: Any) -> None:
         contract = self.contract
         lacking = [name for name, said in (("grid", contract.grid), ("block", contract.block)) if said is None]
+        launch, stream = ("launch", "") if self.stream is None else ("launch_on", ", stream")
         raise LaunchConfigTypeError(
-            f"{self.kernel}.launch needs a contract that says {' and '.join(lacking)}, as in "
-            f'@kernel(block=256, grid="ceil(n / 256)"); write that, or {self.kernel}[grid, block](...)'
+            f"{self.kernel}.{launch} needs a contract that says {' and '.join(lacking)}, as in "
+            f'@kernel(block=256, grid="ceil(n / 256)"); write that, or {self.kernel}[grid, block{stream}](...)'
         )
 
 
 class DerivedByStream:
     """A kernel's `DerivedLaunches` in each stream, bounded: when there are many, only those without a stream stay."""
 
-    def __init__(self, make: Callable[[Any], DerivedLaunches]) -> None:
+    def __init__(self, kernel: str, make: Callable[[Any], DerivedLaunches]) -> None:
+        self._kernel = kernel
         self._make = make
         self._made: dict[Any, DerivedLaunches] = {}
 
     def of(self, stream: Any) -> DerivedLaunches:
-        """What derives configurations in a stream; None is no stream."""
-        try:
-            return self._made[stream]
-        except (KeyError, TypeError):
-            pass  # the first time, or another library's stream that has no hash
+        """What derives configurations in a stream; None is no stream. LaunchConfigTypeError for what is none."""
+        # Why look at classes? 1 == 1.0 == True to a dict, and only one of them is a stream's handle.
+        if stream.__class__ is not bool and stream.__class__ is not float:
+            try:
+                return self._made[stream]
+            except (KeyError, TypeError):
+                pass  # the first time, or another library's stream that has no hash
+        self._check(stream)
         made = self._make(stream)
         if len(self._made) >= MOST_STREAMS:
             self._made = {None: self._made[None]} if None in self._made else {}
         with suppress(TypeError):
             self._made[stream] = made
         return made
+
+    def _check(self, stream: Any) -> None:
+        from kdsl.runtime.stream import is_stream, no_stream  # start-up cost: most launches name none
+
+        if is_stream(stream):
+            return
+        what = f"{self._kernel}.launch_on takes a stream before the arguments, {self._kernel}.launch_on(stream, ...)"
+        if stream is NOT_GIVEN:
+            raise LaunchConfigTypeError(f"{what}; without one write {self._kernel}.launch(...)")
+        raise LaunchConfigTypeError(f"{what}, got {no_stream(stream)}")
 
     def remember(self, config: LaunchConfig, run: Run) -> None:
         """Launch with ``run`` where the arguments give this configuration."""

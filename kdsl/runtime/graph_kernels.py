@@ -17,6 +17,7 @@ from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ArrayType, PointerType, ScalarType, TupleType, Type, VectorType
 from kdsl.runtime.arguments import array_argument, scalar_argument
 from kdsl.runtime.bound_launch import packed
+from kdsl.runtime.call_names import OF_NODE, check_names
 from kdsl.runtime.callables import function_type
 from kdsl.runtime.calls import check_tuple
 from kdsl.runtime.capture_arguments import check_of_graph
@@ -49,9 +50,7 @@ def repacked(
     launch = node.launch if configuration is None else _configured(launcher, node.launch, configuration)
     values = list(launcher.format.unpack_from(node.parameters))
     places = _places(launcher)
-    for name in arguments:
-        if name not in launcher.names:
-            raise ArgumentTypeError(f"{launcher.kernel}({', '.join(launcher.names)}) has no parameter {name!r}")
+    check_names(launcher.kernel, launcher.names, arguments, OF_NODE)
     known = _of_earlier(launcher, values, places)
     for index, value in _parts(launcher, arguments):
         parameter = launcher.parameters[index]

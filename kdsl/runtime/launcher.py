@@ -124,7 +124,7 @@ class Launcher:
         make = self._code.make if guards is None else self._code.guarded(guards)
         configured = [configured_value(launch, node) for node in self._code.contract.configured]
         run = make(bound.enqueue, bound.checked, self._idle.pop, self._idle.append, self._pack, *configured)
-        # What Python itself says of a keyword that there is not.
+        # What Python itself says of an argument that is given twice.
         run.__name__ = run.__qualname__ = self.kernel
         untraced(run)
         if len(self._bound) >= MOST_BOUND:
@@ -230,7 +230,13 @@ class Launcher:
             self._idle.append(buffer)
 
 
-def not_configured(kernel: str, arguments: Sequence[Any]) -> TypeError:
+def not_configured(
+    kernel: str, arguments: Sequence[Any], keywords: Mapping[str, Any], contract: Contract = NOTHING
+) -> TypeError:
     """The error for ``k(a, b)`` without ``[grid, block]``."""
-    given = ", ".join(shown(argument) for argument in arguments)
-    return ArgumentTypeError(f"{kernel}({given}) lacks a launch configuration; write {kernel}[grid, block](...)")
+    named = [f"{name}={shown(argument)}" for name, argument in keywords.items()]
+    given = ", ".join([*map(shown, arguments), *named])
+    derived = f"{kernel}.launch(...) or " if contract.grid is not None and contract.block is not None else ""
+    return ArgumentTypeError(
+        f"{kernel}({given}) lacks a launch configuration; write {derived}{kernel}[grid, block](...)"
+    )

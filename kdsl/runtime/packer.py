@@ -99,10 +99,10 @@ def packer_source(
         f"# {kernel}({', '.join(f'{name}: {type_}' for name, type_ in parameters)})",
         f"# buffer: {buffer_size(layout)} bytes, struct {struct_format(parameters)!r}",
         f"def make({p}enqueue, {p}checked, {p}acquire, {p}release, {p}pack{configured}):",
-        f"    def launch({takes}*{p}more):",
+        f"    def launch({takes}*{p}more, **{p}unknown):",
         "        try:",
         *(f"            {statement}" for statement in packer.setup),
-        f"            if {' and '.join([*packer.tests, f'not {p}more'])}:",
+        f"            if {' and '.join([*packer.tests, f'not ({p}more or {p}unknown)'])}:",
         f"                {p}buffer = {p}acquire()",
         f"                {p}pack({', '.join([f'{p}buffer', '0', *packer.packed])})",
         "            else:",
@@ -116,7 +116,7 @@ def packer_source(
         "                pass",
         "            else:",
         f"                return {p}release({p}buffer)",
-        f"        return {p}checked(({gives}*{p}more,))",
+        f"        return {p}checked(({gives}*{p}more,), {p}unknown)",
         "    return launch",
     ]
     return "\n".join(lines) + "\n"

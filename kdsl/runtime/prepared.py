@@ -12,6 +12,7 @@ from kdsl.backend import Launch, device_name
 from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.types import TupleType, Type
 from kdsl.runtime.bound_launch import packed
+from kdsl.runtime.call_names import CHANGED, check_names
 from kdsl.runtime.callables import function_type
 from kdsl.runtime.calls import check_tuple
 from kdsl.runtime.capture_arguments import capture_of
@@ -123,9 +124,7 @@ class PreparedLaunch:
 
         ArgumentError for what the compiled kernel does not take: its types and constants stay as they are.
         """
-        for name in changed:
-            if name not in self.arguments:
-                raise ArgumentTypeError(f"{self.kernel}({', '.join(self.arguments)}) has no parameter {name!r}")
+        check_names(self.kernel, list(self.arguments), changed, CHANGED)
         call = self.launcher.call
         for name, type_ in zip(call.names, call.types, strict=True) if call is not None else ():
             if name in changed and not _same_constants(self.kernel, name, type_, self.arguments[name], changed[name]):

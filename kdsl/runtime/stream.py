@@ -34,9 +34,11 @@ class Stream:
         self._adopt(backend, 0, None)
         if isinstance(priority, bool) or not isinstance(priority, int):
             raise TypeError(f"a stream's priority is an int, such as -1, got {priority!r}")
+        if not isinstance(blocking, bool):
+            raise TypeError(f"blocking takes True or False, got {blocking!r}")
         least, greatest = self._streams.stream_priorities()
         self.priority = max(min(priority, least), greatest)
-        self.blocking = bool(blocking)
+        self.blocking = blocking
         self.handle = self._streams.create_stream(self.priority, self.blocking)
         self._is_ours = True
 
@@ -50,6 +52,9 @@ class Stream:
     @classmethod
     def of(cls, foreign: Any, backend: Backend) -> Self:
         """The stream that another library's stream object (or a raw handle) is; the object is kept alive."""
+        if foreign is None or not is_stream(foreign):
+            got = "None; the default stream is kdsl.legacy_stream" if foreign is None else no_stream(foreign)
+            raise LaunchConfigTypeError(f"from_handle takes a stream of another library, or its handle, got {got}")
         stream = cls.__new__(cls)
         handle = stream_handle(foreign, backend)
         stream._adopt(backend, handle, foreign)
@@ -207,23 +212,46 @@ def stream_handle(stream: Any, backend: Backend) -> int:
                 "make a stream there: with kdsl.Device(...): kdsl.Stream()"
             )
         return stream.handle
+    check_stream(stream)
     handle = foreign_handle(stream)
-    if handle is None:
-        raise LaunchConfigTypeError(
-            f"stream takes a kdsl.Stream, a stream of another library or None, got {stream!r}; "
-            "the fourth value in k[grid, block, stream, shared_bytes] is the dynamic shared memory"
-        )
+    assert handle is not None
     if backend.name != "cuda" and handle not in NAMED:
         raise LaunchConfigValueError(
-            f"{stream!r} is a CUDA stream; the {backend.name} runs kernels only in its own streams"
+            f"{stream!r} is a CUDA stream; the {backend.name} runs kernels only in its own streams, kdsl.Stream()"
         )
     return handle
+
+
+def is_stream(stream: Any) -> bool:
+    """Whether a launch takes it for a stream, on whatever device; None is the default one."""
+    return stream is None or isinstance(stream, Stream) or foreign_handle(stream) is not None
+
+
+def check_stream(stream: Any) -> None:
+    """LaunchConfigTypeError for what is no stream."""
+    if not is_stream(stream):
+        shared = "; the fourth value in k[grid, block, stream, shared_bytes] is the dynamic shared memory"
+        raise LaunchConfigTypeError(
+            f"stream takes a kdsl.Stream, a stream of another library, a handle or None, got {no_stream(stream)}"
+            f"{shared if type(stream) is int else ''}"
+        )
+
+
+def no_stream(given: Any) -> str:
+    """What was given in place of a stream, and what to do about it."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        return f"{given}, which is no handle: 0, 1, 2 or an address"
+    if isinstance(given, Event):
+        return f"{given!r}; stream.wait(event) lets a stream wait for an event"
+    return f"{given!r}; make one, kdsl.Stream()"
 
 
 def foreign_handle(stream: Any) -> int | None:
     """The handle in another library's stream object: `__cuda_stream__`, PyTorch's `cuda_stream`, CuPy's `ptr`; or an
     int.
     """
+    if isinstance(stream, type):
+        return None  # a class of streams is none
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
         return int(protocol()[1] if callable(protocol) else protocol[1])
@@ -233,6 +261,6 @@ def foreign_handle(stream: Any) -> int | None:
             return value
     # Why refuse small ints? k[grid, block, 1024] is a forgotten stream far more often than a handle, which is an
     # address; 0, 1 and 2 are CUDA's own names for the default, the legacy and the per-thread stream.
-    if isinstance(stream, int) and not isinstance(stream, bool) and (0 <= stream <= 2 or stream > 0xFFFF):
+    if isinstance(stream, int) and not isinstance(stream, bool) and (0 <= stream <= 2 or 0xFFFF < stream < 2**64):
         return stream
     return None

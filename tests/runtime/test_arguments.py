@@ -173,7 +173,7 @@ def test_refused_scalars(backend: Any, type: Any, value: Any, error: type[Except
         ((1,), {}, "k(x: i32, y: i32) takes 2 arguments, got 1: `y` is missing"),
         ((), {}, "k(x: i32, y: i32) takes 2 arguments, got 0: `x`, `y` are missing"),
         ((1, 2, 3), {}, "k(x: i32, y: i32) takes 2 arguments, got 3: drop 1"),
-        ((1,), {"z": 2}, "k() got an unexpected keyword argument 'z'"),
+        ((1,), {"z": 2}, "k(x, y) has no parameter 'z'"),
         ((1,), {"x": 2}, "k() got multiple values for argument 'x'"),
         ((1, 2), {"y": 2}, "k() got multiple values for argument 'y'"),
     ],

@@ -242,7 +242,7 @@ def captures_functions(x: Ptr[f32]):
 def test_what_is_captured_may_be_called_as_the_packer_calls_its_own(monkeypatch, captures, name):
     ways = []
     checked = BoundLaunch.checked
-    monkeypatch.setattr(BoundLaunch, "checked", lambda self, given: ways.append(given) or checked(self, given))
+    monkeypatch.setattr(BoundLaunch, "checked", lambda self, given, _: ways.append(given) or checked(self, given))
     x = kdsl.zeros(1, f32)
     for value in (2, 3):
         monkeypatch.setitem(globals(), name, value)

@@ -260,7 +260,7 @@ def test_misuse_of_prepare() -> None:
         ((1,), {}, "takes grid and block"),
         ((1, 32), {}, "scale: arguments `x` and `n` are missing"),
         ((1, 32, x, 4, 1.0, 5), {}, "takes 3 arguments, got 4: drop 1"),
-        ((1, 32, x, 4), {"n": 4}, "argument `n` is given twice"),
+        ((1, 32, x, 4), {"n": 4}, "got multiple values for argument 'n'"),
         ((1, 32, x, 4), {"m": 4}, "no parameter 'm'"),
         ((x, 4), {}, "grid"),
         ((0, 32, x, 4), {}, "grid.x = 0"),
