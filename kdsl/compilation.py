@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kdsl.codegen.nvptx import OptimizedModule
     from kdsl.codegen.sass import Assembled, Resources
     from kdsl.ir import nodes as ir
+    from kdsl.lang.extern import Source
     from kdsl.runtime.linking import Input, Linked
 
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 class Recalled:
     """What the cache knows of a compilation that was made before: everything that a launch needs.
 
-    ``key`` names it in the cache.
+    ``key`` names it in the cache; ``link`` is as of `Compilation`.
     """
 
     key: str
@@ -38,6 +39,7 @@ class Recalled:
     compiled: tuple[CompiledKernel, ...]
     captured: tuple[Captured, ...]
     variables: tuple[tuple[str, Variable], ...]
+    link: tuple[Source, ...] | None = None
 
 
 class Compilation:
@@ -70,7 +72,8 @@ class Compilation:
         """Its name in the cache, if it is there."""
         if recalled is not None:
             self.key = recalled.key
-            vars(self).update(ptx=recalled.ptx, compiled=recalled.compiled, variables=recalled.variables, externs=())
+            known = {"ptx": recalled.ptx, "compiled": recalled.compiled, "variables": recalled.variables}
+            vars(self).update(known, link=recalled.link)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} is of this process; pickle the kernel, and compile it there; or its ptx or cubin")
@@ -109,10 +112,16 @@ class Compilation:
         return self.tree.externs
 
     @cached_property
+    def link(self) -> tuple[Source, ...] | None:
+        """What the PTX is linked with: what the kernels and `externs` name. None if it calls no function of others."""
+        if not self.externs:
+            return None
+        of_kernels = [source for kernel in self.tree.kernels for source in kernel.options.link]
+        return (*of_kernels, *(source for extern in self.externs for source in extern.link))
+
+    @cached_property
     def linked(self) -> Linked:
-        """The PTX linked with what `externs` and ``@kernel(link=...)`` name, as a cubin. LinkError says what is
-        missing.
-        """
+        """The PTX and what it is linked with, as a cubin. LinkError says what is missing."""
         from kdsl.runtime.linking import link  # start-up cost: most kernels are not linked
 
         inputs = self.link_inputs()
@@ -124,10 +133,8 @@ class Compilation:
         from kdsl.runtime.images import Kind  # start-up cost, as above
         from kdsl.runtime.linking import Input, read
 
-        named = [source for kernel in self.tree.kernels for source in kernel.options.link]
-        named += [source for extern in self.externs for source in extern.link]
         # Several functions may be of one image, and name it in several ways.
-        others = {given.data: given for given in map(read, dict.fromkeys(named))}
+        others = {given.data: given for given in map(read, dict.fromkeys(self.link or ()))}
         return [Input(f"{', '.join(self.kernels)} (PTX of kdsl)", Kind.PTX, self.ptx.encode()), *others.values()]
 
     @cached_property
@@ -173,7 +180,7 @@ class Compilation:
 
         ptx = self.ptx
         with self.timeline.step("assemble"):
-            return assemble(ptx, self.target, relocatable=bool(self.externs))
+            return assemble(ptx, self.target, relocatable=self.link is not None)
 
     @cached_property
     def cooperative(self) -> frozenset[str]:
@@ -187,7 +194,7 @@ class Compilation:
     @property
     def cubin(self) -> bytes:
         """The machine code that ptxas makes of the PTX, or the linker where the PTX calls functions of others."""
-        return self.linked.image if self.externs else self._assembled.cubin
+        return self._assembled.cubin if self.link is None else self.linked.image
 
     @property
     def resources(self) -> tuple[Resources, ...]:

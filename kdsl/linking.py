@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,6 +15,15 @@ from kdsl.runtime.images import Kind, architectures
 from kdsl.runtime.linking import Input, Linked, available, check_once, has_lto, link_text, read
 from kdsl.runtime.linking import link as link_inputs
 from kdsl.target import Target
+
+
+class Linker(enum.Enum):
+    """What linked an image."""
+
+    TEXT = "text"
+    """Of kdsl's own, for PTX."""
+    DRIVER = "driver"
+    NVJITLINK = "nvJitLink"
 
 
 @runtime_checkable
@@ -60,24 +70,24 @@ def _inputs(source: Any) -> Sequence[Input]:
     return [read(source.image) if isinstance(source, Linked) else read(source)]
 
 
-def linked_for(backend: Backend, architecture: str, inputs: Sequence[Input]) -> bytes:
-    """What a device loads of these; LinkError says what is missing, or what only a GPU takes."""
+def linked_for(backend: Backend, architecture: str, inputs: Sequence[Input]) -> tuple[Linker, bytes]:
+    """What a device loads of these, and what linked it; LinkError says what is missing, or what only a GPU takes."""
     if backend.name == "emulator":
         other = next((i for i in inputs if i.kind is not Kind.PTX), None)
         if other is not None:
             raise LinkError(
                 f"{other.name} is {other.kind.value}, and the emulator links PTX text only; use a GPU, or PTX"
             )
-        return link_text(inputs, architecture).image
+        return Linker.TEXT, link_text(inputs, architecture).image
     if isinstance(backend, LinkingBackend) and not any(map(has_lto, inputs)):
         check_once(inputs)
         try:
-            return backend.link(inputs)
+            return Linker.DRIVER, backend.link(inputs)
         except LinkError:
             # A newer nvJitLink may know what the driver does not; or say more of what is wrong.
             if available() is None:
                 raise
-    return link_inputs(inputs, _for_all(architecture, inputs)).image
+    return Linker.NVJITLINK, link_inputs(inputs, _for_all(architecture, inputs)).image
 
 
 def _for_all(architecture: str, inputs: Sequence[Input]) -> str:

@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kdsl.backend import Backend, DeviceError, device_name
+from kdsl.cache import linked_cached
 from kdsl.compiler import Kernel
 from kdsl.contracts.contract import NOTHING, Contract
 from kdsl.current import current_backend
@@ -18,7 +19,6 @@ from kdsl.ir.options import Options
 from kdsl.lang.extern import Source, link_sources
 from kdsl.lang.layout import parameter_layout
 from kdsl.lang.types import Type, as_type
-from kdsl.linking import linked_for
 from kdsl.occupancy import KernelAttributes, Occupancy, SuggestedBlock
 from kdsl.parameters import by_name
 from kdsl.records import dataclass
@@ -206,7 +206,7 @@ def load_module(image: Image | Linked, *, link: Source | Sequence[Source] = ()) 
     else:
         name, data = source_bytes(image)
     if sources:
-        data = linked_for(backend, backend.target, [read(part) for part in (data, *sources)])
+        data = linked_cached(backend, backend.target, [read(part) for part in (data, *sources)])
     return _load(backend, data, name)
 
 

@@ -2,7 +2,7 @@
 
 process       the cache of this process, which the environment names (`settings`); loading what it has
 compilations  finding and keeping: a question (`question`) leads to recipes (`dependencies`), and these to an entry
-machine_code  a GPU's, made beside the program
+machine_code  a GPU's, made beside the program; linked: of kernels and other compilers' code
 fingerprints  what tells an object of the host from others; text: a function's source, without parsing it
 versions      which compiler this is; digests
 store         files in a private folder, checked and bounded; locks, that processes share
@@ -11,6 +11,6 @@ Nothing that is read is executed: entries are JSON, PTX and machine code. Neithe
 before something has to be compiled.
 """
 
-from kdsl.cache.process import CACHE, compile_cached, load_cached, will_compile
+from kdsl.cache.process import CACHE, compile_cached, linked_cached, load_cached, will_compile
 
-__all__ = ["CACHE", "compile_cached", "load_cached", "will_compile"]
+__all__ = ["CACHE", "compile_cached", "linked_cached", "load_cached", "will_compile"]

@@ -35,7 +35,7 @@ class CompilationCache:
 
     def __init__(self, store: Store, compiler: Any) -> None:
         self.store = store
-        self._compiler = compiler
+        self.compiler = compiler
 
     def is_empty(self) -> bool:
         """Whether nothing has been kept."""
@@ -48,15 +48,15 @@ class CompilationCache:
         if not self.store.usable():
             return run_pipeline(requests, target, timeline)
         try:
-            asked = question(requests, target, self._compiler)
+            asked = question(requests, target, self.compiler)
         except Unkeyable as why:
             return self._uncached(requests, why, run_pipeline(requests, target, timeline))
-        found = self._find(asked)
+        found = self._find(asked, requests)
         if found is not None:
             return recall(requests, target, found, timeline)
         with self.store.lock(asked.key):
             # Another process may have made it while this one waited.
-            found = self._find(asked)
+            found = self._find(asked, requests)
             if found is not None:
                 return recall(requests, target, found, timeline)
             self.store.count(MISSES)
@@ -67,13 +67,13 @@ class CompilationCache:
                 self._uncached(requests, why, made)
         return made
 
-    def _find(self, asked: Question) -> Recalled | None:
+    def _find(self, asked: Question, requests: Sequence[KernelRequest]) -> Recalled | None:
         for steps in self._recipes(asked):
             try:
                 followed = follow(asked.roots, steps, asked.fingerprints.branch())
             except (Unkeyable, RecursionError):
                 continue
-            found = followed and self._entry(_key(asked, followed), followed)
+            found = followed and self._entry(_key(asked, followed), followed, requests)
             if found:
                 self.store.use(f"{asked.key}.{RECIPES}")
                 self.store.count(HITS)
@@ -84,7 +84,7 @@ class CompilationCache:
         data = self.store.read(f"{asked.key}.{RECIPES}")
         return [[(how, owner, name) for how, owner, name in steps] for steps in json.loads(data)] if data else []
 
-    def _entry(self, key: str, followed: Followed) -> Recalled | None:
+    def _entry(self, key: str, followed: Followed, requests: Sequence[KernelRequest]) -> Recalled | None:
         entry, ptx = self.store.read(f"{key}.{ENTRY}"), self.store.read(f"{key}.{PTX}")
         if entry is None or ptx is None:
             return None
@@ -92,13 +92,15 @@ class CompilationCache:
         said = json.loads(entry)
         variables = tuple((name, followed.values[number]) for name, number in said["variables"])
         kernels = tuple(_kernel(fields) for fields in said["kernels"])
-        return Recalled(key, ptx.decode(), kernels, followed.captured, variables)
+        link = None
+        if said["externs"]:
+            of_functions = (source for number in said["externs"] for source in followed.values[number].link)
+            link = (*(source for request in requests for source in request.options.link), *of_functions)
+        return Recalled(key, ptx.decode(), kernels, followed.captured, variables, link)
 
     def _keep(self, asked: Question, requests: Sequence[KernelRequest], made: Compilation) -> None:
         """Keep what was just made. Unkeyable if it depends on what another process cannot look up."""
-        if made.externs:
-            raise Unkeyable("functions of other compilers, with which it is linked when it is loaded")
-        again = question(requests, made.target, self._compiler)
+        again = question(requests, made.target, self.compiler)
         steps = recipe(asked.roots, (*made.captured, *made.fixed), uses_libdevice="__nv_" in made.llvm)
         try:
             followed = follow(asked.roots, steps, asked.fingerprints.branch())
@@ -107,12 +109,14 @@ class CompilationCache:
         if again.key != asked.key or followed is None or not all(map(_holds, made.captured)):
             return  # a file, or what the kernel captured, has changed while it was compiled
         numbers = {id(value): number for number, value in enumerate(followed.values)}
-        if any(id(variable) not in numbers for _, variable in made.variables):
-            raise Unkeyable("an array of the module that the kernel does not name itself")
+        functions = [function for extern in made.externs for function in extern.functions]
+        if any(id(value) not in numbers for value in (*functions, *(variable for _, variable in made.variables))):
+            raise Unkeyable("an array or function of the module that the kernel does not name itself")
         key = _key(asked, followed)
         entry = {
             "kernels": [astuple(kernel) for kernel in made.compiled],
             "variables": [(name, numbers[id(variable)]) for name, variable in made.variables],
+            "externs": [numbers[id(function)] for function in functions],
             "target": made.target.name,
         }
         store = self.store

@@ -20,6 +20,7 @@ from kdsl.cache.digests import digest_of
 from kdsl.cache.fingerprints import Fingerprints
 from kdsl.cache.text import Unkeyable
 from kdsl.captured import Captured, How, read, scope
+from kdsl.lang.extern import ExternFunction
 from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.struct import is_struct, struct_type_of
 from kdsl.lang.struct_type import StructType
@@ -197,6 +198,8 @@ def parts(value: Any) -> Iterator[Part]:
         case MethodType():
             yield "function", value.__func__
             yield "self", value.__self__
+        case ExternFunction():
+            yield "function", value.function
         case property():
             yield "fget", value.fget
         case staticmethod() | classmethod():

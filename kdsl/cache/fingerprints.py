@@ -24,6 +24,7 @@ from kdsl.annotations import function_types
 from kdsl.cache.digests import digest
 from kdsl.cache.text import Unkeyable, function_key
 from kdsl.lang.construct import Construct
+from kdsl.lang.extern import ExternFunction
 from kdsl.lang.index import Registers
 from kdsl.lang.intrinsic import Intrinsic
 from kdsl.lang.named import field_types, is_named_tuple
@@ -96,6 +97,8 @@ class Fingerprints:
             case Variable():
                 initial = None if value.type.space is Space.CONSTANT or value.initial is None else digest(value.initial)
                 return ["variable", self.of(value.type), value.name, initial]
+            case ExternFunction():
+                return self._extern(value)
             case TypeVar():
                 return self._type_variable(value)
             case partial():
@@ -128,12 +131,24 @@ class Fingerprints:
             return ["own", function.__module__, function.__qualname__]
         code = function.__code__
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4)]
-        try:
-            annotated = {name: self.of(type) for name, type in function_types(function, names).items()}
-        except CompileError as error:
-            annotated = {"": [d.message for d in error.diagnostics]}
         given = self._defaults(function) if defaults else None
-        return ["function", function.__name__, function_key(function), annotated, given]
+        return ["function", function.__name__, function_key(function), self._annotated(function, names), given]
+
+    def _annotated(self, function: FunctionType, names: tuple[str, ...]) -> Any:
+        try:
+            return {name: self.of(type) for name, type in function_types(function, names).items()}
+        except CompileError as error:
+            return {"": [d.message for d in error.diagnostics]}
+
+    def _extern(self, extern: ExternFunction) -> Any:
+        """Of a function of another compiler: its declaration. Its text is not compiled; it names files, which `linked`
+        tells by what is in them.
+        """
+        self._is_known(extern.function)
+        code = extern.function.__code__
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        parts = [code.co_argcount, names, code.co_flags, self._defaults(extern.function)]
+        return ["extern", extern.symbol, parts, self._annotated(extern.function, names)]
 
     def _defaults(self, function: FunctionType) -> Any:
         code, values = function.__code__, function.__defaults__ or ()

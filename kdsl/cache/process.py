@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kdsl.backend import Backend, DeviceError
 from kdsl.cache.compilations import CompilationCache
@@ -17,6 +17,9 @@ from kdsl.compilation import Compilation, run_pipeline
 from kdsl.ir.request import KernelRequest
 from kdsl.target import Target
 from kdsl.timeline import Timeline
+
+if TYPE_CHECKING:
+    from kdsl.runtime.linking import Input
 
 
 class ProcessCache:
@@ -72,10 +75,8 @@ def load_cached(backend: Backend, compilation: Compilation) -> Any:
     """Load a compilation onto a device: its machine code where the cache has it, else the PTX, of which the cache then
     gets machine code for the next time.
     """
-    if compilation.externs:
-        from kdsl.linking import linked_for  # start-up cost: few kernels are linked
-
-        return backend.load(linked_for(backend, compilation.target.name, compilation.link_inputs()))
+    if compilation.link is not None:
+        return backend.load(linked_cached(backend, compilation.target.name, compilation.link_inputs()))
     key, cache = compilation.key, CACHE.current()
     if key is None or cache is None or not isinstance(backend, MachineBackend):
         return backend.load(compilation.ptx.encode())
@@ -90,3 +91,15 @@ def load_cached(backend: Backend, compilation: Compilation) -> Any:
         # Not for this GPU after all, or the context is dead: loading the PTX says so then.
         cache.drop_machine_code(key, machine.name)
         return backend.load(compilation.ptx.encode())
+
+
+def linked_cached(backend: Backend, architecture: str, inputs: Sequence[Input]) -> bytes:
+    """Link what a device is to load, or find that it has been linked before. LinkError as from the linker."""
+    # Start-up cost: few kernels are linked.
+    from kdsl.cache.linked import linked
+    from kdsl.linking import linked_for
+
+    cache = CACHE.current()
+    if cache is None:
+        return linked_for(backend, architecture, inputs)[1]
+    return linked(cache.store, cache.compiler, backend, architecture, inputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kdsl.cache.digests import digest_of
@@ -14,7 +15,7 @@ from kdsl.lang.types import TupleType
 from kdsl.records import dataclass
 from kdsl.target import Target
 
-FORMAT = 1
+FORMAT = 2
 """Of what the cache keeps; another one is another key."""
 
 
@@ -34,7 +35,7 @@ def question(requests: Sequence[KernelRequest], target: Target, compiler: Any) -
     fingerprints = Fingerprints(held)
     try:
         kernels = [
-            [fingerprints.function(r.function, defaults=False), [fingerprints.of(t) for t in listed], repr(r.options)]
+            [fingerprints.function(r.function, defaults=False), [fingerprints.of(t) for t in listed], _options(r)]
             for r, listed in zip(requests, types, strict=True)
         ]
     except RecursionError:
@@ -42,6 +43,11 @@ def question(requests: Sequence[KernelRequest], target: Target, compiler: Any) -
     key = digest_of([FORMAT, compiler, [target.name, target.ptx_version], kernels])
     roots = (*(request.function for request in requests), *(type for listed in types for type in listed))
     return Question(key, roots, fingerprints)
+
+
+def _options(request: KernelRequest) -> str:
+    """The kernel's options. What it is linked with changes no PTX: `linked` has keys for what is linked."""
+    return repr(replace(request.options, link=()))
 
 
 def _held(types: Sequence[Any]) -> Iterator[tuple[int, str]]:

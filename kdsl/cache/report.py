@@ -7,6 +7,7 @@ from dataclasses import field
 from pathlib import Path
 
 from kdsl.cache.compilations import ENTRY, HITS, MISSES, UNCACHED
+from kdsl.cache.linked import LINKED
 from kdsl.cache.settings import Settings
 from kdsl.cache.store import Store
 from kdsl.records import dataclass
@@ -29,6 +30,8 @@ class Report:
     usable: bool
     entries: int = 0
     machine_code: int = 0
+    linked: int = 0
+    """Images that kernels and other compilers' code were linked to."""
     size: int = 0
     limit: int = 0
     hits: int = 0
@@ -50,7 +53,8 @@ def report(said: Settings) -> Report:
         except FileNotFoundError:
             continue  # removed meanwhile
         names.append(entry.name)
-    entries, machine_code = (sum(name.endswith(ending) for name in names) for ending in (f".{ENTRY}", ".cubin"))
+    endings = (f".{ENTRY}", ".cubin", f".{LINKED}")
+    entries, machine_code, linked = (sum(name.endswith(ending) for name in names) for ending in endings)
     notes = [store.read(name) for name in sorted(names) if name.endswith(f".{UNCACHED}")]
     uncached = [json.loads(note) for note in notes if note is not None]
     return Report(
@@ -59,6 +63,7 @@ def report(said: Settings) -> Report:
         True,
         entries,
         machine_code,
+        linked,
         size,
         said.limit,
         store.counted(HITS),

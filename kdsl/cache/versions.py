@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +70,40 @@ def package_files(name: str, folder: str) -> Any:
 
 def package(name: str) -> str | None:
     """The folder of a package, which is not imported; None if there is none."""
+    return next(iter(package_folders(name)), None)
+
+
+def package_folders(name: str) -> list[str]:
+    """All folders of a package: one of a namespace has many."""
     for finder in sys.meta_path:
         spec = finder.find_spec(name, None)
         if spec is not None:
-            places = list(spec.submodule_search_locations or ())
-            return places[0] if places else None
-    return None
+            return list(spec.submodule_search_locations or ())
+    return []
+
+
+def linker_version(environment: Mapping[str, str] = os.environ) -> list[Any]:
+    """Every nvJitLink that there is, by name, size and time: loading the one that would link takes half a second."""
+    found = set()
+    for folder in _library_folders(environment):
+        for path in folder.glob("*nvJitLink*"):
+            about = path.stat()
+            found.add((str(path), about.st_size, about.st_mtime_ns))
+    return sorted(found)
+
+
+def _library_folders(environment: Mapping[str, str]) -> Iterator[Path]:
+    """Where cuda-python looks for libraries (cuda.pathfinder's search order): wheels, Conda, the system, toolkits."""
+    is_windows = os.name == "nt"
+    # There libraries lie beside programs; elsewhere looking through those takes long.
+    patterns = ("bin", "bin/*") if is_windows else ("lib", "lib64", "lib/*-linux-gnu", "targets/*/lib")
+    for place in package_folders("nvidia"):
+        for pattern in patterns:
+            yield from Path(place).glob(f"*/{pattern}")
+    yield from map(
+        Path, filter(None, environment.get("PATH" if is_windows else "LD_LIBRARY_PATH", "").split(os.pathsep))
+    )
+    toolkits = [environment.get(name, "") for name in ("CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH")]
+    for toolkit in filter(None, [*toolkits, "/usr/local/cuda", "/usr"]):
+        for pattern in patterns:
+            yield from Path(toolkit).glob(pattern)

@@ -60,6 +60,7 @@ def _text(found: Report, verbose: bool) -> str:
     lines = [
         f"folder        {found.folder}{state}",
         f"kernels       {found.entries}, {found.machine_code} with a GPU's machine code",
+        *([f"linked        {found.linked} with other compilers' code"] if found.linked else []),
         f"size          {_size(found.size)} of at most {_size(found.limit)}",
         f"hits, misses  {found.hits}, {found.misses}",
     ]
@@ -76,6 +77,7 @@ def _fields(found: Report) -> dict[str, object]:
         "usable": found.usable,
         "entries": found.entries,
         "machine_code": found.machine_code,
+        "linked": found.linked,
         "size": found.size,
         "limit": found.limit,
         "hits": found.hits,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from kdsl.annotations import function_types
 from kdsl.frontend.arguments import match_arguments
@@ -78,7 +79,7 @@ def _declared(frame: Frame, callee: ExternFunction, node: ast.Call) -> ir.Extern
     if isinstance(result, PointerType):
         # Which memory it points into, only the other compiler knows.
         result = PointerType(result.element, Space.GENERIC)
-    declared = ir.Extern(callee.symbol, tuple(types[name] for name in names), result, callee.link)
+    declared = ir.Extern(callee.symbol, tuple(types[name] for name in names), result, (callee,))
     other = session.externs.get(callee.symbol)
     if other is None and callee.symbol in session.taken:
         message = f"`{callee.symbol}` is declared with @extern, and the module has a function of its own of that name"
@@ -88,7 +89,9 @@ def _declared(frame: Frame, callee: ExternFunction, node: ast.Call) -> ir.Extern
     if other is not None and (other.parameters, other.result) != (declared.parameters, declared.result):
         frame.error(node.func, f"`{callee.symbol}` is declared in two ways: {other}, and {declared}")
         return None
-    session.externs.setdefault(callee.symbol, declared)
+    # Each declaration may say what defines the function.
+    functions = () if other is None else other.functions
+    session.externs[callee.symbol] = replace(declared, functions=(*functions, callee))
     session.definitions[callee] = declared
     return declared
 

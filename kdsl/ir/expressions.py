@@ -38,7 +38,7 @@ from kdsl.ir.memory import (
     View,
 )
 from kdsl.ir.operators import BinaryOp, CompareOp, LogicalOp, UnaryOp
-from kdsl.lang.extern import Source
+from kdsl.lang.extern import ExternFunction, Source
 from kdsl.lang.group_type import GroupType
 from kdsl.lang.intrinsic import Intrinsic
 from kdsl.lang.types import PointerType, ScalarType, TupleType, Type, VoidType
@@ -178,7 +178,13 @@ class Extern:
     symbol: str
     parameters: tuple[Type, ...]
     result: Type
-    link: tuple[Source, ...] = ()
+    functions: tuple[ExternFunction, ...] = ()
+    """Those that declare it, of which each may say what defines it."""
+
+    @property
+    def link(self) -> tuple[Source, ...]:
+        """What it is linked with."""
+        return tuple(source for function in self.functions for source in function.link)
 
     def __str__(self) -> str:
         result = "" if isinstance(self.result, VoidType) else f" -> {self.result}"

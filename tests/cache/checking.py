@@ -30,5 +30,6 @@ def recall_and_check(
     texts = [re.sub(r"callseq \d+", "callseq", ptx) for ptx in (found.ptx, made.ptx)]
     assert texts[0] == texts[1]
     assert found.compiled == made.compiled
+    assert found.link == made.link
     assert [(name, id(variable)) for name, variable in found.variables] == [(n, id(v)) for n, v in made.variables]
     return recall(requests, target, found, timeline)

@@ -240,7 +240,7 @@ def test_another_compiler_finds_nothing(sessions: Sessions, monkeypatch: pytest.
     kdsl.compile(scaled, target="sm_90")
     kdsl.compile(again(scaled), target="sm_90")
     assert sessions.count("hits") == 1
-    monkeypatch.setattr(CACHE.current(), "_compiler", ["another"])
+    monkeypatch.setattr(CACHE.current(), "compiler", ["another"])
     kdsl.compile(again(scaled), target="sm_90")
     assert (sessions.count("hits"), sessions.count("misses")) == (1, 2)
 

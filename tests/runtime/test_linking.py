@@ -14,6 +14,7 @@ import kdsl
 import kdsl.linking
 from kdsl import Ptr, errors, f32
 from kdsl.codegen.sass import assemble, find_tool
+from kdsl.linking import Linker
 from kdsl.runtime import linking
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.entries import entries
@@ -193,7 +194,7 @@ class TestTheDriversLinker:
     def test_what_it_is_asked(self, gpu: CudaDriver, fake_driver: Any) -> None:
         main = linking.read(MAIN)
         fatbin = linking.Input("f.fatbin", Kind.FATBIN, b"code")
-        assert kdsl.linking.linked_for(gpu, "sm_90", [main, fatbin]) == b"machine code"
+        assert kdsl.linking.linked_for(gpu, "sm_90", [main, fatbin]) == (Linker.DRIVER, b"machine code")
         assert fake_driver.linked == [
             ("CU_JIT_INPUT_PTX", MAIN.encode() + b"\0", b"<bytes>"),
             ("CU_JIT_INPUT_FATBINARY", b"code", b"f.fatbin"),
@@ -219,7 +220,8 @@ class TestTheDriversLinker:
 
     def test_nvjitlink_is_asked_next(self, gpu: CudaDriver, fake_driver: Any, nvjitlink: None) -> None:
         fake_driver.log = b"too new"
-        image = kdsl.linking.linked_for(gpu, "sm_90", [linking.read(MAIN), linking.read(FUNCTIONS)])
+        linker, image = kdsl.linking.linked_for(gpu, "sm_90", [linking.read(MAIN), linking.read(FUNCTIONS)])
+        assert linker is Linker.NVJITLINK
         assert "run" in entries(image)
 
     def test_it_takes_no_lto_ir(self, gpu: CudaDriver, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,6 +278,7 @@ class TestOfNvcc:
     @pytest.mark.parametrize("name", ["f.cubin", "f.fatbin", "f.o", "libf.a"])
     def test_by_the_driver(self, built: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(linking, "_bindings", lambda: None)
+        monkeypatch.setenv("KDSL_CACHE", "0")
         kdsl.set_device("cuda")
         try:
             assert run(MAIN.encode(), link=built / name) == 6
