@@ -57,7 +57,7 @@ from kdsl.version import __version__
 if TYPE_CHECKING:
     # fmt: off
     # isort: off
-    from kdsl.lang.types import (
+    from kdsl.lang.type_names import (
         i8, i16, i32, i64, u8, u16, u32, u64, f8e4m3, f8e5m2, f16, bf16, f32, f64, complex64, complex128, Ptr, Array,
         Constexpr,
     )
@@ -137,7 +137,7 @@ if TYPE_CHECKING:
 
 # Where `__getattr__` finds them.
 _MODULES = {
-    "kdsl.lang.types": (
+    "kdsl.lang.type_names": (
         "i8 i16 i32 i64 u8 u16 u32 u64 f8e4m3 f8e5m2 f16 bf16 f32 f64 complex64 complex128 Ptr Array Constexpr"
     ),
     "kdsl.lang.vectors": (

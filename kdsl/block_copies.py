@@ -7,7 +7,7 @@ from __future__ import annotations
 from kdsl.lang.alignment import is_aligned
 from kdsl.lang.casts import bitcast
 from kdsl.lang.index import block_dim, thread_idx
-from kdsl.lang.types import Ptr
+from kdsl.lang.type_names import Ptr
 from kdsl.lang.vectors import u32x4
 
 

@@ -13,7 +13,7 @@ from kdsl.compiler import Kernel
 from kdsl.current import current_backend
 from kdsl.decorator import kernel
 from kdsl.lang.index import block_dim, block_idx, thread_idx
-from kdsl.lang.types import Ptr, f32, i32
+from kdsl.lang.type_names import Ptr, f32, i32
 from kdsl.timeline import Timeline
 
 ELEMENTS = 1_000_000

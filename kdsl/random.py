@@ -10,7 +10,7 @@ import math
 
 from kdsl.lang.math import mul_hi, sincospi
 from kdsl.lang.static import static_range
-from kdsl.lang.types import f32, u32
+from kdsl.lang.type_names import f32, u32
 
 _MULTIPLIER_0, _MULTIPLIER_1 = 0xD251_1F53, 0xCD9E_8D57
 # The golden ratio and the square root of 3, less 1 each, times 2**32.

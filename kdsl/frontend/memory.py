@@ -29,17 +29,8 @@ from kdsl.ir import nodes as ir
 from kdsl.lang.fixed_array import FixedArray
 from kdsl.lang.index import Registers
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import (
-    Array,
-    ArrayType,
-    ElementType,
-    PointerType,
-    Ptr,
-    ScalarType,
-    Space,
-    TupleType,
-    VectorType,
-)
+from kdsl.lang.type_names import Array, Ptr
+from kdsl.lang.types import ArrayType, ElementType, PointerType, ScalarType, Space, TupleType, VectorType
 from kdsl.source import Span
 
 Address = TypeVar("Address", bound=ir.Expr)

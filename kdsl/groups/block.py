@@ -16,7 +16,7 @@ from kdsl.groups.lanes import fold_first, scan
 from kdsl.groups.scratch import PARTIAL, TOTAL, collect, deposit
 from kdsl.lang.index import block_dim, lane_id, thread_idx
 from kdsl.lang.synchronization import FULL_MASK, sync_threads
-from kdsl.lang.types import i32
+from kdsl.lang.type_names import i32
 from kdsl.lang.warp import shfl_up_sync
 
 V = TypeVar("V")

@@ -14,7 +14,7 @@ from typing import TypeVar
 from kdsl.groups import block
 from kdsl.groups.scratch import SHARED, TOTAL, collect, collect_from, deposit
 from kdsl.lang.cluster import cluster_rank, cluster_size, cluster_sync
-from kdsl.lang.types import i32
+from kdsl.lang.type_names import i32
 
 V = TypeVar("V")
 Combine = Callable[[V, V], V]

@@ -16,7 +16,7 @@ from kdsl.lang.index import lane_id, lanemask_gt, lanemask_lt
 from kdsl.lang.math import clz, ffs, popc
 from kdsl.lang.static import static_range
 from kdsl.lang.synchronization import FULL_MASK, sync_warp
-from kdsl.lang.types import Constexpr, i32, u32
+from kdsl.lang.type_names import Constexpr, i32, u32
 from kdsl.lang.warp import all_sync, any_sync, ballot_sync, shfl_down_sync, shfl_sync, shfl_up_sync, shfl_xor_sync
 
 V = TypeVar("V")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from kdsl.lang.construct import construct
-from kdsl.lang.types import i32
+from kdsl.lang.type_names import i32
 
 V = TypeVar("V")
 PARTIAL, TOTAL, SHARED = "partial", "total", "shared"

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from kdsl.groups import block
 from kdsl.lang.index import block_idx, grid_dim
-from kdsl.lang.types import Ptr, i32, i64
+from kdsl.lang.type_names import Ptr, i32, i64
 from kdsl.lang.whole_grid import grid_sync
 
 V = TypeVar("V")

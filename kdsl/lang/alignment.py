@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from kdsl.lang.construct import construct
-from kdsl.lang.types import Array, Ptr
+from kdsl.lang.type_names import Array, Ptr
 
 P = TypeVar("P")
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any, Literal, TypeVar, overload
 
 from kdsl.lang.construct import construct
-from kdsl.lang.types import Array, Ptr
+from kdsl.lang.type_names import Array, Ptr
 
 T = TypeVar("T")
 Index = int | tuple[int, ...]

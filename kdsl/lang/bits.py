@@ -8,7 +8,8 @@ from typing import overload
 
 from kdsl.lang.generic import I, L, N
 from kdsl.lang.intrinsic import Emit, Nvvm, intrinsic
-from kdsl.lang.types import I32, U32, i32, i64, u32, u64
+from kdsl.lang.type_names import i32, i64, u32, u64
+from kdsl.lang.types import I32, U32
 
 
 @intrinsic(Nvvm("llvm.fshl.i32", ("hi", "lo", "shift")), ptx="shf.l.wrap.b32", pure=True)

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, overload
 from kdsl.lang.construct import construct
 from kdsl.lang.index import Registers, special_register
 from kdsl.lang.intrinsic import Emit, Nvvm, intrinsic
-from kdsl.lang.types import Array, Ptr, i32, u32
+from kdsl.lang.type_names import Array, Ptr, i32, u32
 
 T = TypeVar("T")
 FIRST = 90

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kdsl.lang.generic import I, R, S
 from kdsl.lang.intrinsic import Emit, intrinsic
-from kdsl.lang.types import u32
+from kdsl.lang.type_names import u32
 
 
 @intrinsic(Emit("match_any"), ptx="match.any.sync", convergent=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from kdsl.lang.types import bf16, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+from kdsl.lang.type_names import bf16, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 
 F = TypeVar("F", f32, f64)
 """A float that libdevice has functions for."""

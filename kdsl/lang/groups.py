@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
 from kdsl.lang.construct import construct
-from kdsl.lang.types import i32, i64, u32
+from kdsl.lang.type_names import i32, i64, u32
 
 V = TypeVar("V")
 Operation = Literal["add", "mul", "min", "max", "and", "or", "xor"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Literal, overload
 
 from kdsl.lang.intrinsic import Emit, Intrinsic, Nvvm, intrinsic
-from kdsl.lang.types import i32, u32
+from kdsl.lang.type_names import i32, u32
 from kdsl.records import dataclass
 
 warp_size = 32

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, Literal, TypeVar, overload
 
 from kdsl.lang.construct import construct
-from kdsl.lang.types import Array, Ptr, u64
+from kdsl.lang.type_names import Array, Ptr, u64
 
 T = TypeVar("T")
 Index = int | tuple[int, ...]

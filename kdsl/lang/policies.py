@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from kdsl.lang.intrinsic import Emit, intrinsic
-from kdsl.lang.types import f32, u64
+from kdsl.lang.type_names import f32, u64
 
 
 @intrinsic(Emit("createpolicy_fractional"), ptx="createpolicy.fractional", min_sm=80, pure=True)

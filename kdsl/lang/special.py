@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from kdsl.lang.intrinsic import Emit, Nvvm, intrinsic
-from kdsl.lang.types import i32, u32, u64
+from kdsl.lang.type_names import i32, u32, u64
 
 
 @intrinsic(Emit("clock"), ptx="%clock")

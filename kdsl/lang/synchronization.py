@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Literal
 
 from kdsl.lang.intrinsic import Emit, Nvvm, intrinsic
-from kdsl.lang.types import i32, u32
+from kdsl.lang.type_names import i32, u32
 
 FULL_MASK = 0xFFFF_FFFF
 """A mask of all 32 lanes of a warp."""

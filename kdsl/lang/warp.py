@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from kdsl.lang.generic import V
 from kdsl.lang.intrinsic import Emit, Nvvm, intrinsic
-from kdsl.lang.types import i32, u32
+from kdsl.lang.type_names import i32, u32
 
 
 @intrinsic(Emit("shuffle"), ptx="shfl.sync.idx.b32", convergent=True)

@@ -8,7 +8,7 @@ Float to int saturates, as PTX's ``cvt`` does.
 from __future__ import annotations
 
 from kdsl.lang.intrinsic import Emit, Libdevice, intrinsic
-from kdsl.lang.types import f16, f32, f64, i32, i64, u32, u64
+from kdsl.lang.type_names import f16, f32, f64, i32, i64, u32, u64
 
 
 @intrinsic(Libdevice("__nv_float2int_rn"), ptx="cvt.rni", pure=True)

@@ -7,7 +7,8 @@ from __future__ import annotations
 from kdsl.lang.generic import F
 from kdsl.lang.intrinsic import Nvvm, intrinsic
 from kdsl.lang.math.libdevice import libdevice
-from kdsl.lang.types import F32, F64, i32
+from kdsl.lang.type_names import i32
+from kdsl.lang.types import F32, F64
 
 
 @libdevice("exp", fast=True)

@@ -8,7 +8,7 @@ Bounds are those of the CUDA C++ Programming Guide, "Intrinsic Functions", and o
 from __future__ import annotations
 
 from kdsl.lang.intrinsic import Emit, Libdevice, intrinsic
-from kdsl.lang.types import f32, f64
+from kdsl.lang.type_names import f32, f64
 
 
 @intrinsic(Libdevice("__nv_fast_sinf"), ptx="sin.approx", pure=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from kdsl.lang.generic import F
 from kdsl.lang.intrinsic import Emit, intrinsic
 from kdsl.lang.math.libdevice import libdevice
-from kdsl.lang.types import Ptr, i32
+from kdsl.lang.type_names import Ptr, i32
 
 
 @libdevice("hypot")

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from kdsl.lang.generic import I, N
 from kdsl.lang.intrinsic import Emit, Libdevice, Nvvm, intrinsic
-from kdsl.lang.types import I32, I64, U32, U64, i32, u32
+from kdsl.lang.type_names import i32, u32
+from kdsl.lang.types import I32, I64, U32, U64
 
 
 @intrinsic(Emit("clz"), ptx="clz", pure=True)

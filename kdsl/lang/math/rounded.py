@@ -7,7 +7,8 @@ from __future__ import annotations
 from kdsl.lang.generic import F
 from kdsl.lang.intrinsic import Libdevice, intrinsic
 from kdsl.lang.math.libdevice import rounded
-from kdsl.lang.types import F32, F64, f32
+from kdsl.lang.type_names import f32
+from kdsl.lang.types import F32, F64
 
 
 @rounded("add", "rn")

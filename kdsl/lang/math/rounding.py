@@ -7,7 +7,8 @@ from __future__ import annotations
 from kdsl.lang.generic import F
 from kdsl.lang.intrinsic import Nvvm, intrinsic
 from kdsl.lang.math.libdevice import libdevice
-from kdsl.lang.types import F32, F64, i32, i64
+from kdsl.lang.type_names import i32, i64
+from kdsl.lang.types import F32, F64
 
 
 @intrinsic(Nvvm({F32: "llvm.floor.f32", F64: "llvm.floor.f64"}, ("x",)), ptx="cvt.rmi", pure=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from kdsl.lang.generic import F
 from kdsl.lang.math.libdevice import libdevice
-from kdsl.lang.types import i32
+from kdsl.lang.type_names import i32
 
 
 @libdevice("erf")
