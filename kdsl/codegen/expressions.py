@@ -8,7 +8,7 @@ from typing import Any, assert_never
 
 from llvmlite import ir as llvm
 
-from kdsl.codegen import arithmetic, checks, libdevice, memory, promises, structs, vectors, views
+from kdsl.codegen import arithmetic, arrays, checks, libdevice, memory, promises, structs, vectors, views
 from kdsl.codegen.atomics import atomic_load, emit_atomic
 from kdsl.codegen.caching import cached_load
 from kdsl.codegen.context import Context
@@ -331,25 +331,7 @@ class Expressions:
 
     def _array(self, e: ir.SharedArray | ir.LocalArray) -> Any:
         if e.uid not in self.arrays:
-            assert e.type.shape is not None
-            t: llvm.Type = memory_type(e.type.element)
-            size = 1
-            for extent in e.type.shape:
-                size *= extent
-            if isinstance(e, ir.LocalArray):
-                # LLVM allots generic addresses, but the array's type says local ones, which are half as wide.
-                room = self.context.alloca(llvm.ArrayType(t, size), e.name)
-                room.align = alignment(e.type.element)
-                self.arrays[e.uid] = llvm.IRBuilder(self.context.entry).addrspacecast(room, pointer(Space.LOCAL))
-            elif e.common:
-                if e.uid not in self.context.shared.common:
-                    made = self.context.shared.variable(llvm.ArrayType(t, size), f"{e.name}_{e.uid}", Space.SHARED, 16)
-                    self.context.shared.common[e.uid] = made
-                self.arrays[e.uid] = self.context.shared.common[e.uid]
-            else:
-                # PTX knows ASCII names only.
-                name = f"{self.function.name}_{e.name if e.name.isascii() else 'array'}_{e.uid}"
-                self.arrays[e.uid] = self.context.shared.variable(llvm.ArrayType(t, size), name, Space.SHARED, 16)
+            self.arrays[e.uid] = arrays.allot(self.context, e, self.function.name)
         return self.arrays[e.uid]
 
     def _tuple(self, e: ir.TupleExpr) -> Any:

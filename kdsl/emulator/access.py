@@ -27,6 +27,11 @@ ROW_WINDOWS = {SHARED_WINDOW: "shared", LOCAL_WINDOW: "local"}
 WINDOW_SHIFT = np.uint64(WINDOW_BITS)
 
 
+def displaced(address: Array, offset: int) -> Array:
+    """An address and an offset, which may be negative; the sum wraps around as the address's width does."""
+    return address + address.dtype.type(offset % (1 << 8 * address.itemsize)) if offset else address
+
+
 def find(fragment: Fragment, space: str, address: Array, size: int, write: bool, lanes: Array | None = None) -> Found:
     """Where the ``size`` bytes at each of ``address`` lie.
 

@@ -9,7 +9,7 @@ from kdsl.emulator.blocks import FunctionDecoder
 from kdsl.emulator.checks import ModuleChecks
 from kdsl.emulator.code import Code
 from kdsl.emulator.decode import Names, Scope
-from kdsl.emulator.instructions import atomics, control, data_movement, synchronization, warp_ops
+from kdsl.emulator.instructions import address_spaces, atomics, control, data_movement, synchronization, warp_ops
 from kdsl.emulator.instructions.calls import Calls
 from kdsl.emulator.memory import FUNCTION_WINDOW, REGION_BITS, WINDOW_BITS, Allocation, GlobalMemory
 from kdsl.emulator.parse import parse
@@ -49,7 +49,7 @@ def load(text: str, memory: GlobalMemory) -> Program:
     calls = Calls(module)
     decoders = (
         data_movement.decode, decode_pure, control.decode, calls.decode, synchronization.decode, atomics.decode,
-        warp_ops.decode,
+        warp_ops.decode, address_spaces.decode,
     )  # fmt: skip
     codes: dict[str, Code] = {}
     for name, function in module.functions.items():

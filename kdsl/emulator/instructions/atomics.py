@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from kdsl.emulator.access import check_written, each_window, find
+from kdsl.emulator.access import check_written, displaced, each_window, find
 from kdsl.emulator.code import Step
 from kdsl.emulator.collisions import (
     accumulate,
@@ -82,9 +82,7 @@ def step(
 
     def run(f: Fragment) -> None:
         r = f.registers
-        address = r[slot]
-        if offset:
-            address = address + address.dtype.type(offset % (1 << 8 * address.itemsize))
+        address = displaced(r[slot], offset)
         old = perform(f, space, address, width, modify, [r[v] for v in values], wanted)
         if old is not None:
             r[result] = old
@@ -114,9 +112,7 @@ def vector_step(
 
     def run(f: Fragment) -> None:
         r = f.registers
-        address = r[slot]
-        if offset:
-            address = address + address.dtype.type(offset % (1 << 8 * address.itemsize))
+        address = displaced(r[slot], offset)
         check_whole(f, address, width * lanes)
         inputs = [r[value] for value in values]
         for lane in range(lanes):

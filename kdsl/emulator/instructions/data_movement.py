@@ -1,4 +1,4 @@
-"""Moves, loads, stores and address conversions (PTX ISA 9.0, 9.7.9)."""
+"""Moves, loads and stores (PTX ISA 9.0, 9.7.9); conversions of addresses are in address_spaces."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from kdsl.emulator.access import load, store
-from kdsl.emulator.clusters import mapped, rank_field, ranks_of
+from kdsl.emulator.access import displaced, load, store
 from kdsl.emulator.code import Op, Step
 from kdsl.emulator.decode import Scope
 from kdsl.emulator.fragment import Fragment
-from kdsl.emulator.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, Array
+from kdsl.emulator.memory import Array
 from kdsl.emulator.operand_width import DTYPES
 from kdsl.emulator.reach import reach
 from kdsl.emulator.syntax import BYTES, Address, Instruction, Operand, Register, Sink, Symbol, Vector
@@ -36,9 +35,6 @@ CACHING = {
     "L2::256B", "L2::cache_hint", "unified",
 }  # fmt: skip
 NONE: frozenset[int] = frozenset()
-WINDOWS = {
-    "shared": SHARED_WINDOW, "shared::cta": SHARED_WINDOW, "shared::cluster": SHARED_WINDOW, "local": LOCAL_WINDOW,
-}  # fmt: skip
 
 
 def decode(scope: Scope, instruction: Instruction) -> Step | None:
@@ -49,16 +45,10 @@ def decode(scope: Scope, instruction: Instruction) -> Step | None:
             return load_step(scope, instruction)
         case "st":
             return store_step(scope, instruction)
-        case "cvta":
-            return convert_address(scope, instruction)
-        case "isspacep":
-            return is_space(scope, instruction)
         case "prefetch" | "prefetchu" | "discard" | "applypriority":
             return Step(run=lambda f: None)
         case "createpolicy":
             return create_policy(scope, instruction)
-        case "mapa" | "getctarank":
-            return cluster_address(scope, instruction)
     return None
 
 
@@ -222,6 +212,17 @@ def copy_all(targets: list[int], sources: list[int]) -> Step:
     return Step(run, uses=tuple(sources), defines=tuple(targets))
 
 
+def whole_constant(scope: Scope, slot: int) -> int:
+    """The slot of constant addresses in 64 bits, from one with their low halves."""
+    whole = scope.scratch(8)
+
+    def run(f: Fragment) -> None:
+        f.registers[whole] = f.batch.memory.whole_constant(f.registers[slot])
+
+    scope.before(Step(run, uses=(slot,), defines=(whole,)))
+    return whole
+
+
 def load_op(results: list[int], slot: int, offset: int, space: str, kind: str, reused: bool, checked: set[int]) -> Op:
     """``checked`` are the elements that must have been written; see `speculation`."""
     width, count = BYTES[kind], len(results)
@@ -237,9 +238,7 @@ def load_op(results: list[int], slot: int, offset: int, space: str, kind: str, r
             if where is not None:
                 found = where.load(offset, memory_kind, width, count, checked)
         if found is None:
-            if offset:
-                address = address + address.dtype.type(offset % (1 << 8 * address.itemsize))
-            found = load(f, space, address, memory_kind, width, count, checked)
+            found = load(f, space, displaced(address, offset), memory_kind, width, count, checked)
         for result, value in zip(results, found, strict=True):
             r[result] = value.astype(np.uint16) if widen else value
 
@@ -258,8 +257,7 @@ def load_some_op(
 
     def run(f: Fragment) -> None:
         r = f.registers
-        address = r[slot]
-        address = address + address.dtype.type(offset % (1 << 8 * address.itemsize))
+        address = displaced(r[slot], offset)
         if np.bitwise_or.reduce(address) & address.dtype.type(total - 1):
             load(f, space, address, memory_kind, width, len(results), checked)  # names the lane that is misaligned
         for k, result in enumerate(results):
@@ -296,9 +294,7 @@ def store_op(slot: int, offset: int, values: list[int], space: str, width: int, 
             where = reach(f, space, address, width, width * len(values))
             if where is not None and where.store(offset, width, data):
                 return
-        if offset:
-            address = address + address.dtype.type(offset % (1 << 8 * address.itemsize))
-        store(f, space, address, width, data)
+        store(f, space, displaced(address, offset), width, data)
 
     return run
 
@@ -306,98 +302,3 @@ def store_op(slot: int, offset: int, values: list[int], space: str, width: int, 
 def reused(scope: Scope, operand: Operand) -> bool:
     """Whether an address is likely to be used again: several accesses name its register."""
     return isinstance(operand, Address) and isinstance(operand.base, Register) and scope.bases(operand.base.name) > 1
-
-
-# Address conversions
-
-
-def whole_constant(scope: Scope, slot: int) -> int:
-    """The slot of constant addresses in 64 bits, from one with their low halves."""
-    whole = scope.scratch(8)
-
-    def run(f: Fragment) -> None:
-        f.registers[whole] = f.batch.memory.whole_constant(f.registers[slot])
-
-    scope.before(Step(run, uses=(slot,), defines=(whole,)))
-    return whole
-
-
-def convert_address(scope: Scope, instruction: Instruction) -> Step:
-    """``cvta`` to and from generic addresses. Global, constant and parameter addresses are generic ones here."""
-    words = instruction.opcode[1:]
-    to_space = words[0] == "to"
-    space = words[1] if to_space else words[0]
-    if space not in SPACES or words[-1] not in {"u32", "u64"}:
-        scope.fail(instruction, "unknown form of cvta")
-    target, source = scope.operands(instruction, 2)
-    slot = scope.source(instruction, source, words[-1])
-    if space == "const" and not to_space:
-        slot = whole_constant(scope, slot)
-    result = scope.destination(instruction, target, words[-1])
-    if space not in WINDOWS:
-        return Step(copy(result, slot), uses=(slot,), defines=(result,))
-    window = np.array([(WINDOWS[space] << WINDOW_BITS)], np.uint64)
-
-    def run(f: Fragment) -> None:
-        value = f.registers[slot]
-        f.registers[result] = value - window if to_space else value + window
-
-    return Step(run, uses=(slot,), defines=(result,))
-
-
-def is_space(scope: Scope, instruction: Instruction) -> Step:
-    target, source = scope.operands(instruction, 2)
-    space = instruction.opcode[1]
-    slot = scope.source(instruction, source, "u64")
-    result = scope.destination(instruction, target, "pred")
-    shift = np.uint64(WINDOW_BITS)
-    if space in WINDOWS:
-        window = WINDOWS[space]
-
-        in_block = space in {"shared", "shared::cta"}
-
-        def run(f: Fragment) -> None:
-            address = f.registers[slot]
-            inside = address >> shift == window
-            if in_block and rank_field(address).any():
-                inside = inside & (ranks_of(f, address) == ranks_of(f, np.zeros(1, np.uint64)))
-            f.registers[result] = inside
-
-        return Step(run, uses=(slot,), defines=(result,))
-    if space not in {"global", "const", "param"}:
-        scope.fail(instruction, "unknown state space")
-
-    def run_global(f: Fragment) -> None:
-        allocations = f.batch.memory.allocations
-        windows, inverse = np.unique(f.registers[slot] >> shift, return_inverse=True)
-        found = [allocations.get(w) for w in windows.tolist()]
-        inside = [a is not None and a.writable == (space == "global") for a in found]
-        f.registers[result] = np.array(inside)[inverse]
-
-    return Step(run_global, uses=(slot,), defines=(result,))
-
-
-def cluster_address(scope: Scope, instruction: Instruction) -> Step:
-    """``mapa``, a shared address in another block of the cluster, and ``getctarank``, the block of an address."""
-    target, source = two_operands(scope, instruction)
-    kind = instruction.opcode[-1]
-    slot = scope.source(instruction, source, kind)
-    if instruction.opcode[0] == "getctarank":
-        found = scope.destination(instruction, target, "u32")
-
-        def get_rank(f: Fragment) -> None:
-            f.registers[found] = ranks_of(f, f.registers[slot])
-
-        return Step(get_rank, uses=(slot,), defines=(found,))
-    if len(instruction.operands) != 3:
-        scope.fail(instruction, "expected an address and a rank")
-    rank = scope.source(instruction, instruction.operands[2], "u32")
-    result = scope.destination(instruction, target, kind)
-    # A generic address keeps its window.
-    window = np.uint64(0xFFFF_FFFF_0000_0000) if instruction.opcode[1] != "shared::cluster" else np.uint64(0)
-
-    def run(f: Fragment) -> None:
-        address = f.registers[slot]
-        f.registers[result] = mapped(address, f.registers[rank]) | address & address.dtype.type(window)
-
-    return Step(run, uses=(slot, rank), defines=(result,))
