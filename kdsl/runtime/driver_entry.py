@@ -1,4 +1,4 @@
-"""The driver's launch function by its address: the one call that is made often enough for its price to count.
+"""The driver's launch functions by their addresses: the calls that are made often enough for their price to count.
 
 Through cuda-python a launch takes eleven arguments, each looked at and converted; here it takes three addresses that
 were found when the launch was prepared.
@@ -82,8 +82,19 @@ def pointer_function(api: Any, name: str, count: int) -> Callable[..., int]:
 
 def launch_function(api: Any) -> Native:
     """`cuLaunchKernelEx`, of the driver that ``api`` talks to. It gives up the GIL while it runs."""
-    native: Native | None = native_call(address_of(api, "cuLaunchKernelEx"))
+    name = "cuLaunchKernelEx"
+    native: Native | None = native_call(address_of(api, name), name)
     if native is not None:
         return native
-    called = pointer_function(api, "cuLaunchKernelEx", 4)
+    called = pointer_function(api, name, 4)
     return lambda config, function, parameters: int(called(config, function, None, parameters))
+
+
+def graph_launch_function(api: Any) -> Native:
+    """`cuGraphLaunch`, of an executable graph and a stream; the third int is not looked at. It gives up the GIL."""
+    name = "cuGraphLaunch"
+    native: Native | None = native_call(address_of(api, name), name)
+    if native is not None:
+        return native
+    called = pointer_function(api, name, 2)
+    return lambda executable, stream, _: int(called(executable, stream))

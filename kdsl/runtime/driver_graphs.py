@@ -11,14 +11,16 @@ from kdsl.backend import Launch
 from kdsl.captures import AGAIN, DEFAULT_STREAM, RecordedNode, StreamCaptureError
 from kdsl.runtime.driver_calls import Calls
 from kdsl.runtime.driver_captures import DriverCaptures
-from kdsl.runtime.driver_entry import pointer_function
-from kdsl.runtime.driver_streams import LEGACY
+from kdsl.runtime.driver_entry import Native, graph_launch_function
+from kdsl.runtime.driver_streams import DEFAULT_STREAMS, LEGACY
 from kdsl.runtime.parameters import ParameterBuffer
 
 KINDS = {0: "kernel", 1: "copy", 2: "fill", 3: "host", 4: "graph", 5: "empty", 10: "allocation", 11: "free"}
 """CUgraphNodeType; others are called by the driver's own name."""
 UPDATE_FAILURE = 910
 """CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE."""
+IN_FULL = -1
+"""No code of the driver's: the launch is to be made in full."""
 
 
 class DriverGraphs(DriverCaptures):
@@ -110,27 +112,34 @@ class DriverGraphs(DriverCaptures):
     def prepare_executable(
         self, executable: Any, stream: int, kernels: Sequence[tuple[str, Launch]]
     ) -> Callable[[], None]:
-        calls, native, is_ordered = self._calls, self._launch_graph, self.is_ordered(stream)
+        calls, quick = self._calls, self._quick_launch(executable, stream)
 
         def launch() -> None:
             # Nobody looks at launches: no capture, no current stream, no fork.
-            if not is_ordered or calls.launch is not calls.native or native(executable, stream):
-                self._launch_executable(executable, stream)
+            if calls.launch is not calls.native or quick():
+                self.launch_executable(executable, stream)
             if kernels and calls.latest is not kernels[-1]:
                 for launched in kernels:
                     calls.note(launched)
-            if calls.synchronous:
-                count = len(calls.recent)
-                calls.call("cuStreamSynchronize", self._stream(stream or self._current_stream()))
-                calls.seen_well(count)
 
-        return launch
+        return self._waited_for(launch, stream) if calls.synchronous else launch
 
     @functools.cached_property
-    def _launch_graph(self) -> Callable[..., int]:
-        return pointer_function(self._calls.api, "cuGraphLaunch", 2)
+    def _launch_graph(self) -> Native:
+        return graph_launch_function(self._calls.api)
 
-    def _launch_executable(self, executable: int, stream: int) -> None:
+    def _quick_launch(self, executable: int, stream: int) -> Callable[[], int]:
+        """The driver's call alone, of which nothing has been done where the code that it gives is not 0."""
+        call = functools.partial(self._launch_graph, executable, stream, 0)
+        if not self.is_ordered(stream):
+            return lambda: IN_FULL
+        if stream not in DEFAULT_STREAMS:
+            return call
+        # A default stream is that of whichever context is current, which may be another GPU's.
+        current, own = self._calls.api.cuCtxGetCurrent, int(self._calls.context)
+        return lambda: call() if int(current()[1]) == own else IN_FULL
+
+    def launch_executable(self, executable: int, stream: int) -> None:
         """The launch in full: also where this thread has no context yet, or an error is to be raised."""
         stream = stream or self._current_stream()
         if stream in LEGACY:
@@ -139,9 +148,21 @@ class DriverGraphs(DriverCaptures):
             raise StreamCaptureError(f"a graph inside of a capture: {AGAIN}")
         self._calls.enter()
         with self.unordered(stream):
-            code = self._launch_graph(executable, stream)
+            code = self._launch_graph(executable, stream, 0)
         if code:
             raise self._calls.error(code, "cuGraphLaunch")
+
+    def _waited_for(self, launch: Callable[[], None], stream: int) -> Callable[[], None]:
+        """A launch that ends before it returns."""
+        calls = self._calls
+
+        def launch_and_wait() -> None:
+            launch()
+            count = len(calls.recent)
+            calls.call("cuStreamSynchronize", self._stream(stream or self._current_stream()))
+            calls.seen_well(count)
+
+        return launch_and_wait
 
 
 def _in_order(nodes: Sequence[RecordedNode]) -> list[RecordedNode]:

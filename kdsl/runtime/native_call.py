@@ -1,4 +1,4 @@
-"""A call of the driver's launch function as a built-in function of Python, at a third of ctypes' price.
+"""A call of one of the driver's launch functions as a built-in function of Python, at a third of ctypes' price.
 
 It needs a C function of Python's own kind: the instructions below, which turn three ints into addresses, give up
 the GIL, call, and give back the code. There is one page of memory for them, never writable and executable at once.
@@ -17,7 +17,6 @@ from typing import Any
 METH_FASTCALL = 0x80
 METHOD = "@PPiP"
 """PyMethodDef: name, function, flags, documentation."""
-NAME = b"cuLaunchKernelEx"
 READ_AND_EXECUTE = 5
 """PROT_READ | PROT_EXEC."""
 
@@ -46,7 +45,7 @@ LISTING = (
     ("4c89f6", "mov rsi, r14"),
     ("31d2", "xor edx, edx"),
     ("4c89e1", "mov rcx, r12"),
-    ("ff5310", "call [rbx + 16]"),  # cuLaunchKernelEx(configuration, function, NULL, parameters)
+    ("ff5310", "call [rbx + 16]"),  # cuLaunchKernelEx(configuration, function, NULL, parameters), or what takes fewer
     ("4189c4", "mov r12d, eax"),
     ("488b3c24", "mov rdi, [rsp]"),
     ("ff5318", "call [rbx + 24]"),  # PyEval_RestoreThread
@@ -75,8 +74,10 @@ def machine_code() -> bytes:
     return b"".join(parts).ljust(size, b"\0")
 
 
-def native_call(address: int) -> Any:
-    """A built-in function of three ints that calls the function at ``address``; None where this cannot be."""
+def native_call(address: int, name: str) -> Any:
+    """A built-in function of three ints, called ``name``, that calls the function at ``address`` with the first two of
+    them, a null pointer and the third; None where this cannot be. A function of fewer pointers takes the first of them.
+    """
     if not (
         sys.implementation.name == "cpython"
         and sys.platform == "linux"
@@ -88,8 +89,8 @@ def native_call(address: int) -> Any:
     page = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     start = ctypes.addressof(ctypes.c_char.from_buffer(page))
     definition = len(code)
-    name = definition + struct.calcsize(METHOD)
-    contents = code + struct.pack(METHOD, start + name, start, METH_FASTCALL, 0) + NAME + b"\0"
+    text = definition + struct.calcsize(METHOD)
+    contents = code + struct.pack(METHOD, start + text, start, METH_FASTCALL, 0) + name.encode() + b"\0"
     page[: len(contents)] = contents
     if ctypes.CDLL(None).mprotect(ctypes.c_void_p(start), ctypes.c_size_t(mmap.PAGESIZE), READ_AND_EXECUTE):
         return None

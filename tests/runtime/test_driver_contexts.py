@@ -11,6 +11,8 @@ from kdsl.backend import DeviceError, Launch
 from kdsl.errors import StreamCaptureError
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.event import Event
+from kdsl.runtime.graph import GraphExecutable
+from kdsl.runtime.native_call import native_call
 from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.runtime.stream import Stream
 
@@ -104,6 +106,16 @@ class TwoGpus(FakeDriver):
     def _cuEventRecord(self, event: Any, stream: Any) -> None:
         assert self.contexts[int(event)] == self.contexts.get(int(stream), self.context), "CUDA_ERROR_INVALID_HANDLE"
         super()._cuEventRecord(event, stream)
+
+    def _cuGraphInstantiate(self, graph: Any, flags: int) -> Any:
+        found = super()._cuGraphInstantiate(graph, flags)
+        self.contexts[int(found[0])] = self.context
+        return found
+
+    def _cuGraphLaunch(self, executable: Any, stream: Any) -> None:
+        # The driver may well launch it in another context's default stream, where nothing waits for it.
+        assert self.contexts[int(executable)] == self.contexts.get(int(stream), self.context), "in another's stream"
+        super()._cuGraphLaunch(executable, stream)
 
     def _cuEventElapsedTime(self, start: Any, end: Any) -> Any:
         assert self.contexts[int(start)] == self.contexts[int(end)], "CUDA_ERROR_INVALID_HANDLE"
@@ -290,3 +302,43 @@ def test_captures_wait_for_nothing_of_another_gpu(two: TwoGpus) -> None:
                 there.wait(other)
         assert "cuStreamWaitEvent" not in two.called()
     assert len(graph) == 0 and not two.captures
+
+
+def graph_of(driver: CudaDriver) -> GraphExecutable:
+    """A graph of one kernel."""
+    stream, run = Stream(driver), launcher(driver)
+    with stream.capture() as graph:
+        run()
+    assert len(graph) == 1
+    return graph.instantiate()
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("how", ["native", "ctypes"])
+def test_graphs_are_launched_in_their_own_device_s_streams(
+    two: TwoGpus, devices: int, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if how == "ctypes":
+        monkeypatch.setattr("kdsl.runtime.driver_entry.native_call", lambda address, name: None)
+    runs = [graph_of(CudaDriver(ordinal, api=two)) for ordinal in range(devices)]
+    streams = [(None, Stream(run.backend), Stream(run.backend, blocking=False)) for run in runs]
+    two.current.context = OTHERS
+    two.ran.clear()
+    for _ in range(2):
+        for run, places in zip(runs, streams, strict=True):
+            for stream in places:
+                run.launch(stream)
+                assert two.context == OTHERS
+            with places[1]:
+                run.launch()
+    assert not two.raised and len(two.ran) == 8 * devices
+
+
+def test_a_graph_s_launch_asks_nothing_else_of_the_driver(two: TwoGpus) -> None:
+    driver = CudaDriver(0, api=two)
+    run, stream = graph_of(driver), Stream(driver)
+    for _ in range(2):
+        two.calls.clear()
+        run.launch(stream)
+    assert [name for name, *_ in two.calls] == ["cuGraphLaunch"]
+    assert type(driver._launch_graph) is type(len) or native_call(1, "f") is None

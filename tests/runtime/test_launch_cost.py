@@ -57,7 +57,7 @@ def launching_by(gpu: CudaDriver, launched: Callable[[int], None]) -> Any:
 @pytest.fixture(params=["native", "ctypes"])
 def how(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "ctypes":
-        monkeypatch.setattr("kdsl.runtime.driver_entry.native_call", lambda address: None)
+        monkeypatch.setattr("kdsl.runtime.driver_entry.native_call", lambda address, name: None)
     return str(request.param)
 
 

@@ -20,7 +20,7 @@ from kdsl.runtime.driver_entry import launch_function
 from kdsl.runtime.native_call import BEFORE, LISTING, machine_code, native_call
 
 Called = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-here = native_call(1) is not None
+here = native_call(1, "f") is not None
 needs_native = pytest.mark.skipif(not here, reason="there is no native call on this machine")
 
 
@@ -59,7 +59,7 @@ def both() -> list[Any]:
 def launching(how: str, function: Callable[..., int], monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
     """What calls ``function`` as the driver's, and what has to be kept."""
     if how == "ctypes":
-        monkeypatch.setattr("kdsl.runtime.driver_entry.native_call", lambda address: None)
+        monkeypatch.setattr("kdsl.runtime.driver_entry.native_call", lambda address, name: None)
     called = Called(function)
 
     class Api:
@@ -89,7 +89,7 @@ def test_other_threads_run_while_it_is_called(how: str, monkeypatch: pytest.Monk
     launch, _kept = launching(how, lambda *_: 0, monkeypatch)
     if how == "native":
         # Sleeps by its first argument, without the GIL.
-        sleep: Any = native_call(ctypes.cast(sleeping, ctypes.c_void_p).value or 0)
+        sleep: Any = native_call(ctypes.cast(sleeping, ctypes.c_void_p).value or 0, "usleep")
     else:
         sleep = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(
             ctypes.cast(sleeping, ctypes.c_void_p).value or 0
@@ -109,7 +109,7 @@ def test_other_threads_run_while_it_is_called(how: str, monkeypatch: pytest.Monk
 @needs_native
 def test_nothing_is_leaked() -> None:
     called = Called(lambda *_: 12345)
-    made = native_call(ctypes.cast(called, ctypes.c_void_p).value or 0)
+    made = native_call(ctypes.cast(called, ctypes.c_void_p).value or 0, "f")
     assert made is not None
     arguments = (1 << 40, 1 << 41, 1 << 42)
     counts = [sys.getrefcount(argument) for argument in arguments]
@@ -128,12 +128,12 @@ def test_it_outlives_all_else_and_goes_with_the_garbage() -> None:
     """Its definition is read when it is deallocated: it must not go first, in whatever order a cycle is taken apart."""
     called = Called(lambda *_: 3)
     for _ in range(200):
-        cycle: list[Any] = [native_call(ctypes.cast(called, ctypes.c_void_p).value or 0)]
+        cycle: list[Any] = [native_call(ctypes.cast(called, ctypes.c_void_p).value or 0, "f")]
         cycle += [cycle, cycle[0].__self__, {"call": cycle[0]}]
         assert cycle[0](1, 2, 3) == 3
         del cycle
         gc.collect()
-    kept = native_call(ctypes.cast(called, ctypes.c_void_p).value or 0)
+    kept = native_call(ctypes.cast(called, ctypes.c_void_p).value or 0, "f")
     gc.collect()
     assert kept(1, 2, 3) == 3
 
@@ -145,7 +145,7 @@ def test_where_memory_cannot_be_made_executable_ctypes_calls(monkeypatch: pytest
             return -1
 
     monkeypatch.setattr(module.ctypes, "CDLL", lambda name: Refusing)
-    assert native_call(1) is None
+    assert native_call(1, "f") is None
 
 
 @pytest.mark.parametrize("attribute", ["machine", "platform"])
@@ -154,7 +154,7 @@ def test_on_other_machines_ctypes_calls(attribute: str, monkeypatch: pytest.Monk
         monkeypatch.setattr(module.platform, "machine", lambda: "aarch64")
     else:
         monkeypatch.setattr(module.sys, "platform", "win32")
-    assert native_call(1) is None
+    assert native_call(1, "f") is None
 
 
 @needs_native
