@@ -19,8 +19,8 @@ from kdsl.occupancy import (
     blocks_by_resource,
     most_threads,
 )
-from kdsl.runtime.config import LaunchConfig
-from kdsl.runtime.errors import LaunchConfigTypeError, LaunchConfigValueError
+from kdsl.runtime.config import LaunchConfig, as_int
+from kdsl.runtime.errors import LaunchConfigTypeError, LaunchConfigValueError, written
 from kdsl.runtime.launch import Launcher
 from kdsl.target import Target
 
@@ -89,8 +89,7 @@ def occupancy_of(launcher: Launcher, block: Any, shared: int, cluster: Any) -> O
 
 def suggested_block(launcher: Launcher, shared: SharedBytes, most: int | None) -> SuggestedBlock:
     """The block with the highest occupancy, of at most ``most`` threads and as the kernel allows."""
-    if most is not None and (isinstance(most, bool) or not hasattr(most, "__index__") or most < 1):
-        raise LaunchConfigTypeError(f"most_threads is how large a block may be suggested, in threads, got {most!r}")
+    most = None if most is None else checked_most(most)
     backend, compiled, fixed = launcher.backend, launcher.limits, launcher.checks.contract.fixed_block
     limit = min(most or backend.limits.threads, compiled.most_threads or backend.limits.threads, backend.limits.threads)
     if isinstance(backend, OccupancyBackend) and not callable(shared) and fixed is None:
@@ -108,6 +107,16 @@ def suggested_block(launcher: Launcher, shared: SharedBytes, most: int | None) -
         )
     multiprocessors = backend.limits.extra.get("multiprocessors")
     return SuggestedBlock(block, multiprocessors and multiprocessors * tried[block])
+
+
+def checked_most(most: Any) -> int:
+    """How large a block may be suggested, as an int."""
+    threads = as_int(most) or 0
+    if threads < 1:
+        raise LaunchConfigTypeError(
+            f"most_threads is how large a block may be suggested, in threads, got {written(most)}"
+        )
+    return threads
 
 
 def _sizes(limit: int, multiple: int) -> list[int]:

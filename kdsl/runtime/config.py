@@ -9,11 +9,13 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from kdsl.backend import Backend, Dim3, Launch
-from kdsl.runtime.errors import LaunchConfigTypeError, LaunchConfigValueError
+from kdsl.runtime.errors import LaunchConfigTypeError, LaunchConfigValueError, written
 
 AXES = "xyz"
 THREADS_FOR_NUM_ELEMS = 256
 MAX_AXIS_THREADS = 2**31 - 1
+MOST = 2**64 - 1
+"""More than any device takes of anything."""
 MOST_OF_CLUSTER = 16
 """CUDA C++ Programming Guide, thread block clusters: 8 are portable."""
 
@@ -22,14 +24,14 @@ def dim3(value: Any, what: str) -> Dim3:
     """Three positive extents from an int or a tuple of 1 to 3 ints, missing ones 1."""
     extents = value if isinstance(value, (tuple, list)) else (value,)
     if not 1 <= len(extents) <= 3:
-        raise LaunchConfigValueError(f"{what} takes 1 to 3 extents, got {len(extents)}: {value!r}")
+        raise LaunchConfigValueError(f"{what} takes 1 to 3 extents, got {len(extents)}: {written(value)}")
     out = [_extent(extent, value, f"{what}.{AXES[axis]}") for axis, extent in enumerate(extents)]
     x, y, z = out + [1] * (3 - len(out))
     return x, y, z
 
 
 def _extent(extent: Any, value: Any, name: str) -> int:
-    shown = f"{name} = {extent!r}" + (f" (in {value!r})" if isinstance(value, (tuple, list)) else "")
+    shown = f"{name} = {written(extent)}" + (f" (in {written(value)})" if isinstance(value, (tuple, list)) else "")
     number = as_int(extent)
     if number is None:
         fix = "use // for whole blocks: (n + 255) // 256" if isinstance(extent, float) else "pass an int"
@@ -37,6 +39,8 @@ def _extent(extent: Any, value: Any, name: str) -> int:
     if number < 1:
         empty = "; to launch nothing for n = 0 use LaunchConfig.for_num_elems(n)" if name == "grid.x" else ""
         raise LaunchConfigValueError(f"{shown} must be at least 1{empty}")
+    if number > MOST:
+        raise LaunchConfigValueError(f"{shown} is more than any device has room for")
     return number
 
 
@@ -84,15 +88,16 @@ class LaunchConfig:
                 raise LaunchConfigValueError(
                     f"cluster = {self.cluster} has {blocks} blocks, at most {MOST_OF_CLUSTER} fit, and 8 on every GPU"
                 )
-        for name in ("cooperative", "programmatic_dependent_launch"):
+        for name in ("cooperative", "programmatic_dependent_launch", "empty"):
             if not isinstance(getattr(self, name), bool):
                 raise LaunchConfigTypeError(f"{name} takes True or False, got {getattr(self, name)!r}")
         shared = as_int(self.shared)
         if shared is None:
-            raise LaunchConfigTypeError(f"shared takes a number of bytes, got {self.shared!r}")
+            raise LaunchConfigTypeError(f"shared takes a number of bytes, got {written(self.shared)}")
         set_(self, "shared", shared)
-        if self.shared < 0:
-            raise LaunchConfigValueError(f"shared must not be negative, got {self.shared}")
+        if not 0 <= shared <= MOST:
+            what = "must not be negative" if shared < 0 else "is more than any device has"
+            raise LaunchConfigValueError(f"shared {what}, got {written(shared)}")
         if self.stream is not None:
             from kdsl.runtime.stream import check_stream  # start-up cost: most launches name none
 
@@ -111,7 +116,8 @@ class LaunchConfig:
 
     @functools.cached_property
     def _key(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, f.name) for f in fields(self))
+        # Its class: False and 0.0 equal the default stream's handle, 0, and are no streams.
+        return (*(getattr(self, f.name) for f in fields(self)), type(self.stream))
 
     def __getstate__(self) -> dict[str, Any]:
         # In another process other things have other hashes.
@@ -125,9 +131,9 @@ class LaunchConfig:
         count = as_int(n)
         if count is None:
             size = "; pass a.size" if hasattr(n, "size") and hasattr(n, "shape") else ""
-            raise LaunchConfigTypeError(f"for_num_elems takes an int, got {n!r}{size}")
+            raise LaunchConfigTypeError(f"for_num_elems takes an int, got {written(n)}{size}")
         if count < 0:
-            raise LaunchConfigValueError(f"for_num_elems takes a number of elements, got {count}")
+            raise LaunchConfigValueError(f"for_num_elems takes a number of elements, got {written(count)}")
         return cls._of_blocks(-(-count // THREADS_FOR_NUM_ELEMS))
 
     @classmethod
@@ -144,7 +150,7 @@ class LaunchConfig:
         if not isinstance(key, tuple) or not 2 <= len(key) <= 4:
             raise LaunchConfigTypeError(
                 f"a launch is k[grid, block], k[grid, block, stream], k[grid, block, stream, shared_bytes] "
-                f"or k[LaunchConfig(...)], got k[{key!r}]"
+                f"or k[LaunchConfig(...)], got k[{written(key)}]"
             )
         grid, block, *rest = key
         if isinstance(grid, cls):

@@ -132,8 +132,13 @@ class DerivedLaunches:
 
     def remember(self, config: LaunchConfig, run: Run) -> None:
         """Launch with ``run`` where the arguments give this configuration."""
-        if self._keys and config in self._keys:
-            self._known[self._keys[config]] = run
+        if not self._keys:
+            return
+        with suppress(TypeError):  # another library's stream that has no hash
+            key = self._keys.get(config, MISSING)
+            # Why not `in`, and then look? Another thread may clear it in between.
+            if key is not MISSING:
+                self._known[key] = run
 
     def config(self, given: Sequence[Any]) -> LaunchConfig:
         """What the arguments give; LaunchContractError where they give nothing that can be launched."""
@@ -149,7 +154,8 @@ class DerivedLaunches:
             if len(self._keys) >= MOST_DERIVED:
                 self._keys.clear()
                 self._known.clear()
-            self._keys[config] = key
+            with suppress(TypeError):  # another library's stream that has no hash
+                self._keys[config] = key
             self._known[key] = run
             self._passed(run, given)
         except USERS_MISTAKES as error:
@@ -206,7 +212,7 @@ class DerivedLaunches:
             )
         return number
 
-    def _refuse(self, *_: Any, **__: Any) -> None:
+    def _refuse(self, /, *_: Any, **__: Any) -> None:
         contract = self.contract
         lacking = [name for name, said in (("grid", contract.grid), ("block", contract.block)) if said is None]
         launch, stream = ("launch", "") if self.stream is None else ("launch_on", ", stream")
@@ -214,6 +220,9 @@ class DerivedLaunches:
             f"{self.kernel}.{launch} needs a contract that says {' and '.join(lacking)}, as in "
             f'@kernel(block=256, grid="ceil(n / 256)"); write that, or {self.kernel}[grid, block{stream}](...)'
         )
+
+
+NO_STREAM = (type(None), None)
 
 
 class DerivedByStream:
@@ -226,18 +235,18 @@ class DerivedByStream:
 
     def of(self, stream: Any) -> DerivedLaunches:
         """What derives configurations in a stream; None is no stream. LaunchConfigTypeError for what is none."""
-        # Why look at classes? 1 == 1.0 == True to a dict, and only one of them is a stream's handle.
-        if stream.__class__ is not bool and stream.__class__ is not float:
-            try:
-                return self._made[stream]
-            except (KeyError, TypeError):
-                pass  # the first time, or another library's stream that has no hash
+        # Why its class? 1 == 1.0 == True to a dict, and only one of them is a stream's handle.
+        key = (type(stream), stream)
+        try:
+            return self._made[key]
+        except (KeyError, TypeError):
+            pass  # the first time, or another library's stream that has no hash
         self._check(stream)
         made = self._make(stream)
         if len(self._made) >= MOST_STREAMS:
-            self._made = {None: self._made[None]} if None in self._made else {}
+            self._made = {NO_STREAM: self._made[NO_STREAM]} if NO_STREAM in self._made else {}
         with suppress(TypeError):
-            self._made[stream] = made
+            self._made[key] = made
         return made
 
     def _check(self, stream: Any) -> None:
@@ -252,7 +261,8 @@ class DerivedByStream:
 
     def remember(self, config: LaunchConfig, run: Run) -> None:
         """Launch with ``run`` where the arguments give this configuration."""
-        for derived in self._made.values():
+        # A list: other threads may add to it.
+        for derived in list(self._made.values()):
             derived.remember(config, run)
 
 

@@ -6,6 +6,15 @@ Faults of a running kernel are `kdsl.backend.DeviceError` and its kin.
 from __future__ import annotations
 
 
+def written(value: object) -> str:
+    """How a message shows a value. Python does not write out ints of thousands of digits."""
+    try:
+        return repr(value)
+    except ValueError:
+        bits = f" of {value.bit_length()} bits" if isinstance(value, int) else ""
+        return f"<{type(value).__name__}{bits}>"
+
+
 class ArgumentError(Exception):
     """An argument of a launch does not fit its parameter; nothing was copied and nothing was enqueued."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from kdsl.backend import Backend, device_name
 from kdsl.runtime.awaiting import wait_for
-from kdsl.runtime.errors import LaunchConfigTypeError, LaunchConfigValueError
+from kdsl.runtime.errors import LaunchConfigTypeError, LaunchConfigValueError, written
 from kdsl.runtime.event import Event
 from kdsl.runtime.peers import PeerBackend, are_peers
 from kdsl.runtime.stream_backend import StreamBackend
@@ -240,7 +240,7 @@ def check_stream(stream: Any) -> None:
 def no_stream(given: Any) -> str:
     """What was given in place of a stream, and what to do about it."""
     if isinstance(given, int) and not isinstance(given, bool):
-        return f"{given}, which is no handle: 0, 1, 2 or an address"
+        return f"{written(given)}, which is no handle: 0, 1, 2 or an address"
     if isinstance(given, Event):
         return f"{given!r}; stream.wait(event) lets a stream wait for an event"
     return f"{given!r}; make one, kdsl.Stream()"

@@ -253,3 +253,28 @@ def test_views_of_device_arrays(device: str) -> None:
             "fill requires x.strides[0] == 8: x.strides[0] = 4; pass another `x`"
         )
     assert whole.to_host().sum() == 150
+
+
+class WithoutHash:
+    """Another library's stream."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, 1
+
+
+def test_streams_are_told_apart_by_their_classes_too() -> None:
+    @kernel(block=1, grid="n")
+    def put(x: Ptr[i32], n: i32) -> None:
+        x[0] = n
+
+    x = kdsl.zeros(1, i32)
+    for n in (1, 2):
+        for wrong in (False, 0.0, True, []):
+            with pytest.raises(TypeError, match="takes a stream before the arguments"):
+                put.launch_on(wrong, x, n)
+        for stream in (0, 1, WithoutHash(), None):
+            put.launch_on(stream, x, n)
+            put[1, 1, stream](x, n)
+            assert x.to_host()[0] == n

@@ -48,11 +48,29 @@ def test_accepted(backend: Any, grid: Any, block: Any, expected: Any) -> None:
         (2**31, 1, LaunchConfigValueError, "grid.x = 2147483648 is more than 2147483647"),
         ((1, 65536), 1, LaunchConfigValueError, "grid.y = 65536 is more than 65535"),
         (2**23, 256, LaunchConfigValueError, r"\* 256 = 2147483648 threads is more .* grid-stride loop"),
+        (np.array([2, 3]), 256, LaunchConfigTypeError, r"grid.x = array\(\[2, 3\]\) is a ndarray, an int is needed"),
     ],
 )  # fmt: skip
 def test_refused(backend: Any, grid: Any, block: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         LaunchConfig(grid, block).check(backend)
+
+
+def test_ints_that_python_does_not_write_out(backend: Any) -> None:
+    many = 10**5000
+    for make, text in (
+        (lambda: LaunchConfig(many, 256), "grid.x = <int of 16610 bits> is more than any device has room for"),
+        (lambda: LaunchConfig((1, -many), 1), r"grid.y = <int of 16610 bits> \(in <tuple>\) must be at least 1"),
+        (lambda: LaunchConfig(1, many), "block.x = <int of 16610 bits> is more than any device has room for"),
+        (lambda: LaunchConfig(1, 1, cluster=many), "cluster.x = <int of 16610 bits> is more than any device"),
+        (lambda: LaunchConfig(1, 1, shared=many), "shared is more than any device has, got <int of 16610 bits>"),
+        (lambda: LaunchConfig(1, 1, stream=many).check(backend), "or None, got <int of 16610 bits>, which is no handle"),
+        (lambda: LaunchConfig.for_num_elems(256 * many), "grid.x = <int of 16610 bits> is more than any device"),
+        (lambda: LaunchConfig.for_num_elems(-many), "a number of elements, got <int of 16610 bits>"),
+        (lambda: LaunchConfig.of(many), r"got k\[<int of 16610 bits>\]"),
+    ):  # fmt: skip
+        with pytest.raises((LaunchConfigValueError, LaunchConfigTypeError), match=text):
+            make()
 
 
 def test_for_num_elems(backend: Any) -> None:
@@ -81,6 +99,8 @@ def test_switches_are_bools() -> None:
         LaunchConfig(1, 32, cooperative=1)  # type: ignore[arg-type]
     with pytest.raises(LaunchConfigTypeError, match="programmatic_dependent_launch takes True or False, got 'yes'"):
         LaunchConfig(1, 32, programmatic_dependent_launch="yes")  # type: ignore[arg-type]
+    with pytest.raises(LaunchConfigTypeError, match="empty takes True or False, got 'no'"):
+        LaunchConfig(1, 32, empty="no")  # type: ignore[arg-type]
 
 
 def test_hardware_is_refused_by_name(backend: Any) -> None:
@@ -128,10 +148,39 @@ def test_brackets() -> None:
     assert memo.configured(LaunchConfig.for_num_elems(0)).empty
 
 
-@pytest.mark.parametrize("key", [(4.0, 256), (4, 256.0), (True, 256), ((4.0, 2), 256)])
+class WithoutHash:
+    """Another library's stream."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, 1
+
+
+def test_streams_are_told_apart_by_their_classes_too(backend: Any) -> None:
+    memo: Any = Configurations(lambda config: config.check(backend))
+    for _ in range(2):
+        for wrong in (False, 0.0, 1.0, True, np.int64(1)):
+            with pytest.raises(LaunchConfigTypeError, match="stream takes a kdsl.Stream"):
+                memo.configured((4, 256, wrong))
+            with pytest.raises(LaunchConfigTypeError, match="stream takes a kdsl.Stream"):
+                memo.configured(LaunchConfig(4, 256, stream=wrong))
+        for handle in (0, 1):
+            assert memo.configured((4, 256, handle)).stream == handle
+            assert memo.configured(LaunchConfig(4, 256, stream=handle)).stream == handle
+        assert memo.configured((4, 256, WithoutHash())).stream == 1
+        assert memo.configured(LaunchConfig(4, 256, stream=WithoutHash())).stream == 1
+
+
+@pytest.mark.parametrize(
+    "key",
+    [(4.0, 256), (4, 256.0), (True, 256), ((4.0, 2), 256), ((4, True), 256), (4, (256, True)), ((None, 2), 256),
+     (([4], 10**9), 256), ((4, {}), 256)],
+)  # fmt: skip
 def test_equal_keys_of_other_types_are_still_refused(key: Any) -> None:
     memo = Configurations(lambda config: config)
     memo.configured((4, 256)), memo.configured((1, 256)), memo.configured(((4, 2), 256))
+    memo.configured(((4, 1), 256)), memo.configured((4, (256, 1)))
     with pytest.raises(LaunchConfigTypeError, match="an int is needed"):
         memo.configured(key)
 
@@ -187,6 +236,9 @@ def test_for_num_elems_shares_configurations() -> None:
     assert LaunchConfig._of_blocks.cache_info().currsize <= 256
     assert LaunchConfig.for_num_elems(np.int64(3)) == LaunchConfig(1, 256)
     assert LaunchConfig.for_num_elems(0).empty
-    for bad, text in ((-1, "got -1"), (1.5, "takes an int"), (True, "takes an int"), (None, "takes an int")):
+    for bad, text in (
+        (-1, "got -1"), (1.5, "takes an int"), (True, "takes an int"), (None, "takes an int"),
+        (np.array([3]), "takes an int"),
+    ):  # fmt: skip
         with pytest.raises((TypeError, ValueError), match=text):
             LaunchConfig.for_num_elems(bad)  # type: ignore[arg-type]
