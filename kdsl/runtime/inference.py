@@ -23,7 +23,7 @@ from kdsl.lang.types import (
     boolean,
 )
 from kdsl.runtime.callables import function_type
-from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
+from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError, written
 from kdsl.runtime.interface import NotOnDeviceError, foreign_array, is_foreign
 from kdsl.runtime.markers import unmarked
 from kdsl.runtime.memory import DeviceArray
@@ -95,7 +95,7 @@ def element_type(wanted: str, value: Any) -> ScalarType | StructType:
 def _integer(where: str, value: int) -> ScalarType:
     found = narrowest(value)
     if found is None:
-        raise ArgumentValueError(f"{where} is {value}, which no integer type of 64 bits holds")
+        raise ArgumentValueError(f"{where} is {written(value)}, which no integer type of 64 bits holds")
     return found
 
 

@@ -8,13 +8,14 @@ import contextlib
 import math
 import operator
 import struct
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.types import F64, I32, I64, U64, Kind, ScalarType
-from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
+from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError, written
 from kdsl.runtime.formats import FORMATS
 from kdsl.runtime.host_values import is_masked
 from kdsl.runtime.interface import is_on_gpu
@@ -31,6 +32,9 @@ WIDE_CLASSES: frozenset[type] = frozenset({float, int, bool, np.float64})
 
 # What has a __float__ and is no real number: text, records and dates of NumPy among them.
 NO_REALS = (str, bytes, complex, np.complexfloating, np.flexible, np.datetime64, np.timedelta64)
+
+WIDER = {"f32": "declare the parameter as f64, or ", "f64": ""}
+"""What to do about a number that is too large for a type; of the types of 16 bits it is f32."""
 
 
 def bf16_bits(value: Any) -> int:
@@ -87,7 +91,7 @@ def _integer(where: str, type_: ScalarType, value: Any) -> int:
         raise ArgumentTypeError(f"{where} takes an int ({type_}), got {shown(value)}{fix}") from None
     if not type_.minimum <= number <= type_.maximum:
         raise ArgumentValueError(
-            f"{where} takes {type_}, {type_.minimum} to {type_.maximum}, got {number}, which does not fit; "
+            f"{where} takes {type_}, {type_.minimum} to {type_.maximum}, got {written(number)}, which does not fit; "
             f"declare the parameter as {narrowest(number) or 'a float, or split the value: no integer type holds it'}"
         )
     return number
@@ -125,12 +129,17 @@ def _floating(where: str, type_: ScalarType, value: Any) -> Any:
         raise ArgumentTypeError(f"{where} takes one number ({type_}), got {shown(value)}; pass one element: value[0]")
     try:
         number = float(value)
+        # Some give infinity where others raise: a Decimal, a longdouble.
+        if math.isinf(number) and value != number and isinstance(value, Number):
+            raise OverflowError
         packed = bf16_bits(number) if type_.name == "bf16" else number
         struct.pack(f"<{FORMATS[type_.name]}", packed)
+    except TypeError:
+        raise ArgumentTypeError(f"{where} takes a real number ({type_}), got {shown(value)}") from None
     except OverflowError:
         raise ArgumentValueError(
-            f"{where} takes {type_}, got {value!r}, which is too large for it; "
-            f"declare the parameter as {'f64' if type_.name == 'f32' else 'f32'}, or pass math.inf"
+            f"{where} takes {type_}, got {written(value)}, which is too large for it; "
+            f"{WIDER.get(type_.name, 'declare the parameter as f32, or ')}pass math.inf"
         ) from None
     return packed
 
@@ -141,7 +150,7 @@ def shown(value: Any) -> str:
         return "None"
     module = type(value).__module__.partition(".")[0]
     name = type(value).__name__ if module == "builtins" else f"{module}.{type(value).__name__}"
-    text = repr(value) if isinstance(value, (int, float, complex, str, bytes, np.generic)) else ""
+    text = written(value) if isinstance(value, (int, float, complex, str, bytes, np.generic)) else ""
     if isinstance(value, np.generic):
         text = str(value)
     return f"{name} {text}" if text and len(text) <= 40 else name

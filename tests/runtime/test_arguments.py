@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import re
 from collections import UserList
+from decimal import Decimal
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from kdsl.lang.types import BF16, F32, I8, I32, I64, U64, ArrayType, PointerType, boolean
+from kdsl.lang.types import BF16, F32, F64, I8, I32, I64, U64, ArrayType, PointerType, boolean
 from kdsl.runtime.array_making import zeros
 from kdsl.runtime.errors import ArgumentError, ArgumentTypeError, ArgumentValueError, ExtentError
 from kdsl.runtime.launch import LaunchConfig, Launcher
@@ -130,6 +131,11 @@ def test_the_last_argument_is_checked_before_the_first_is_copied(backend: Any) -
     assert backend.calls == []
 
 
+class NoNumber:
+    def __float__(self) -> Any:
+        return "3"
+
+
 SCALARS: list[tuple[Any, Any, type[Exception], str]] = [
     (I32, 1.0, ArgumentTypeError, "takes an int (i32), got float 1.0; pass int(...) to drop the fraction"),
     (I32, np.float32(1), ArgumentTypeError, "takes an int (i32), got numpy.float32 1.0; pass int(...)"),
@@ -137,6 +143,11 @@ SCALARS: list[tuple[Any, Any, type[Exception], str]] = [
     (I32, None, ArgumentTypeError, "takes an int (i32), got None"),
     (I32, np.zeros(3, np.int32), ArgumentTypeError, "takes an int (i32), got numpy.ndarray"),
     (I32, 2**31, ArgumentValueError, "takes i32, -2147483648 to 2147483647, got 2147483648"),
+    (F64, Decimal("1e400"), ArgumentValueError, "takes f64, got Decimal('1E+400'), which is too large for it; pass math"),
+    (F32, Decimal("1e400"), ArgumentValueError, "takes f32, got Decimal('1E+400'), which is too large for it; declare"),
+    (F64, np.longdouble("-1e400"), ArgumentValueError, "which is too large for it; pass math.inf"),
+    (BF16, np.longdouble("1e400"), ArgumentValueError, "too large for it; declare the parameter as f32, or pass math.inf"),
+    (F64, NoNumber(), ArgumentTypeError, "takes a real number (f64), got tests.NoNumber"),
     (I8, np.int64(200), ArgumentValueError, "takes i8, -128 to 127, got 200, which does not fit; declare the"),
     (U64, -1, ArgumentValueError, "takes u64, 0 to 18446744073709551615, got -1"),
     (I64, 2**63, ArgumentValueError, "declare the parameter as u64"),
@@ -165,6 +176,17 @@ def test_refused_scalars(backend: Any, type: Any, value: Any, error: type[Except
     with pytest.raises(error, match="^k: argument `n` (?=takes).*" + re.escape(text)):
         run(np.zeros(4, np.float32), value)
     assert backend.calls == []
+
+
+def test_ints_that_python_does_not_write_out(backend: Any) -> None:
+    for type_, error, text in (
+        (I32, ArgumentValueError, "takes i32, -2147483648 to 2147483647, got <int of 16610 bits>, which does not fit"),
+        (F64, ArgumentValueError, "takes f64, got <int of 16610 bits>, which is too large for it; pass math.inf"),
+        (boolean, ArgumentTypeError, "takes a bool, got int <int of 16610 bits>"),
+    ):
+        run = Launcher("k", (("n", type_),), backend, None).bind(LaunchConfig(1, 32))
+        with pytest.raises(error, match=re.escape(text)):
+            run(10**5000)
 
 
 @pytest.mark.parametrize(
