@@ -32,12 +32,13 @@ FAST_FUNCTIONS: Mapping[str, Any] = {**FUNCTIONS, "prod": math.prod, "index": op
 @dataclass(slots=True)
 class FastTests:
     """What the packer does for a contract: statements, tests after those of the arguments, and which parts of the
-    configuration these name.
+    configuration these name. ``numbers``: of a scalar, the int that was tested, which is what is packed.
     """
 
     setup: list[str] = field(default_factory=list)
     tests: list[str] = field(default_factory=list)
     configured: list[Configured] = field(default_factory=list)
+    numbers: dict[str, str] = field(default_factory=dict)
 
 
 def configured_value(launch: Launch, node: Configured) -> int:
@@ -221,7 +222,8 @@ def _fast_scalar(fast: FastTests, prefix: str, name: str, type: Type, seen: set[
             seen.add(name)
             fast.tests.append(f"{prefix}type({name}) is {prefix}float")
         return name
-    value = f"{prefix}{name}_value"
+    # Packed too: an object's __index__ may give another number each time.
+    value = fast.numbers[name] = f"{prefix}{name}_value"
     if name not in seen:
         seen.add(name)
         fast.setup.append(f"{value} = {name} if {prefix}type({name}) is {prefix}int else {prefix}index({name})")

@@ -91,6 +91,7 @@ def packer_source(
     contract = contract or FastTests()
     packer.setup += contract.setup
     packer.tests += contract.tests
+    packed = [contract.numbers.get(value, value) for value in packer.packed]
     configured = "".join(f", {p}{configured_name(node)}" for node in contract.configured)
     layout = parameter_layout(parameters)
     takes = "".join(f"{name}={p}missing, " for name in names)
@@ -104,7 +105,7 @@ def packer_source(
         *(f"            {statement}" for statement in packer.setup),
         f"            if {' and '.join([*packer.tests, f'not ({p}more or {p}unknown)'])}:",
         f"                {p}buffer = {p}acquire()",
-        f"                {p}pack({', '.join([f'{p}buffer', '0', *packer.packed])})",
+        f"                {p}pack({', '.join([f'{p}buffer', '0', *packed])})",
         "            else:",
         f"                {p}buffer = None",
         f"        except {p}failures:",

@@ -25,6 +25,29 @@ def fill(a: Ptr[f32], n: i32, x: f32) -> None:
         a[i] = x
 
 
+class Counting:
+    """An int that is another one each time it is asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __index__(self) -> int:
+        self.asked += 1
+        return 2 if self.asked == 1 else 1000
+
+
+@kernel(requires="n <= 4")
+def few(x: Ptr[i32], n: i32) -> None:
+    x[0] = n
+
+
+def test_the_number_that_is_checked_is_the_one_that_is_passed(device: str) -> None:
+    x = kdsl.zeros(1, i32)
+    for launch in (few[1, 1], few[1, 1], lambda *given: few.prepare(1, 1, *given)()):
+        launch(x, Counting())
+        assert x.to_host()[0] == 2
+
+
 def never(*_: Any, **__: Any) -> None:
     raise AssertionError("the checked way was taken")
 
