@@ -167,7 +167,7 @@ class Kernel(Generic[P]):
         """As `launch`, in a stream."""
         self._derived.of(stream).function(*arguments, **keywords)
 
-    def launch_config(self, *arguments: Any, **keywords: Any) -> LaunchConfig:
+    def launch_config(self, /, *arguments: Any, **keywords: Any) -> LaunchConfig:
         """The configuration that `launch` takes for these arguments."""
         from kdsl.parameters import by_name, with_defaults
         from kdsl.runtime.call_names import BY_CONTRACT
@@ -187,7 +187,7 @@ class Kernel(Generic[P]):
         )
 
     @untraced
-    def prepare(self, *arguments: Any, **keywords: Any) -> PreparedLaunch:
+    def prepare(self, /, *arguments: Any, **keywords: Any) -> PreparedLaunch:
         """A launch to be made many times, of grid and block (or a LaunchConfig) and the kernel's arguments:
         ``p = k.prepare(grid, block, a, b, n=5)``, then ``p()``. NumPy arrays are refused: nothing is copied.
         """
@@ -248,7 +248,7 @@ class Kernel(Generic[P]):
     # To a type checker a kernel cannot be called, which it reports; after a NoReturn it would check nothing.
     if not TYPE_CHECKING:
 
-        def __call__(self, *arguments: Any, **keywords: Any) -> NoReturn:
+        def __call__(self, /, *arguments: Any, **keywords: Any) -> NoReturn:
             from kdsl.runtime.launch import not_configured
 
             raise not_configured(self.name, arguments, keywords, self.options.contract)

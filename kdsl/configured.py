@@ -39,14 +39,14 @@ class ConfiguredKernel(Generic[P]):
 
     # Why Any and not P? A launch takes arrays and numbers where the function says Ptr and i32.
     @untraced
-    def __call__(self, *arguments: Any, **keywords: Any) -> None:
+    def __call__(self, /, *arguments: Any, **keywords: Any) -> None:
         try:
             self._run(*arguments, **keywords)
         except USERS_MISTAKES as error:
             # A mistake of the user's: the traceback shows their launch, without a screen of our frames.
             raise error.with_traceback(None) from error.__cause__
 
-    def _specialize_and_run(self, *arguments: Any, **keywords: Any) -> None:
+    def _specialize_and_run(self, /, *arguments: Any, **keywords: Any) -> None:
         """What a call does at first, and again when the device, a captured name or a type has changed."""
         start_beside()
         from kdsl.homes import home
@@ -91,12 +91,12 @@ class ConfiguredKernel(Generic[P]):
         self._runs.get(there, self._specialize_and_run)(*arguments)
         return True
 
-    def _run_filled(self, *arguments: Any, **keywords: Any) -> None:
+    def _run_filled(self, /, *arguments: Any, **keywords: Any) -> None:
         """A launch with all arguments."""
         launcher = self.kernel.specialize(arguments, keywords).launcher
         launcher.bind(self.config, wider=self._run_wide)(*arguments, **keywords)
 
-    def _run_open(self, *arguments: Any, **keywords: Any) -> None:
+    def _run_open(self, /, *arguments: Any, **keywords: Any) -> None:
         """A launch of a kernel whose types depend on the arguments."""
         from kdsl.parameters import by_name
         from kdsl.runtime.calls import guards_of
@@ -120,7 +120,7 @@ class ConfiguredKernel(Generic[P]):
             self._known.keep(values, KnownLaunch(again, first))
             self._keep(first)
 
-    def _run_known(self, *arguments: Any, **keywords: Any) -> None:
+    def _run_known(self, /, *arguments: Any, **keywords: Any) -> None:
         """A launch unlike the one that `_keep` was told of: perhaps like an earlier one."""
         known = self._known.find(arguments) if self._known is not None and not keywords else None
         if known is None or self._known is None:
@@ -130,7 +130,7 @@ class ConfiguredKernel(Generic[P]):
             self._keep(known.first)
         known.run(*arguments)
 
-    def _run_wide(self, *arguments: Any, **keywords: Any) -> None:
+    def _run_wide(self, /, *arguments: Any, **keywords: Any) -> None:
         """For arrays whose offsets do not fit 32 bits."""
         self.kernel.specialize(arguments, keywords, wide=True).launcher.bind(self.config)(*arguments, **keywords)
 

@@ -347,7 +347,7 @@ class LoadedKernel:
         types = {p.name: p.type for p in launcher.parameters}
         return DerivedLaunches(self.name, launcher.checks.contract, launcher.names, types, {}, self.__getitem__, stream)
 
-    def prepare(self, *arguments: Any, **keywords: Any) -> PreparedLaunch:
+    def prepare(self, /, *arguments: Any, **keywords: Any) -> PreparedLaunch:
         """A launch to be made many times, of grid and block (or a LaunchConfig) and the kernel's arguments."""
         config, rest = split_configuration(f"{self.name}.prepare", arguments)
         if self._entry is not None:
@@ -372,7 +372,7 @@ class LoadedKernel:
     # As of `Kernel`: type checkers report a call.
     if not TYPE_CHECKING:
 
-        def __call__(self, *arguments: Any, **keywords: Any) -> NoReturn:
+        def __call__(self, /, *arguments: Any, **keywords: Any) -> NoReturn:
             raise not_configured(self.name, arguments, keywords, self._launcher().checks.contract)
 
     def __reduce__(self) -> NoReturn:

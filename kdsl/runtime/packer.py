@@ -58,8 +58,8 @@ def struct_name(parameter: str) -> str:
 def layout_name(parameter: str, element: ScalarType | StructType, wide: bool = False, form: str = "") -> str:
     """The packer's name, after the prefix, for the layout of this device's arrays of ``element``."""
     more = f"{'_wide' if wide else ''}{'_' if form else ''}{form}"
-    # Two struct classes may have one name.
-    return f"{parameter if isinstance(element, StructType) else element.name}_layout{more}"
+    # Two struct classes may have one name; and a parameter may have that of a type.
+    return f"{f'{parameter}_struct' if isinstance(element, StructType) else element.name}_layout{more}"
 
 
 def packer_source(
