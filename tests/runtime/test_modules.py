@@ -367,3 +367,25 @@ class TestOfNvcc:
         assert x[0] == 0.5 + 1 + 2 + 3 - 4 + 1
         with pytest.raises(TypeError, match="5 parameters of 8, 4, 24, 1, 1 bytes"):
             m.kernel("scale", [Ptr[f64], f32, Pair, i32])
+
+
+FACTOR = 2
+
+
+def test_what_is_missing_is_told_after_a_change_too(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    @kdsl.cuda_module
+    class kernels:
+        @kernel
+        def put(x: Ptr[i32], n: i32) -> None:
+            x[0] = n * FACTOR
+
+    x, loaded = kdsl.zeros(1, i32), kernels.load()
+    put = loaded.put[1, 1]
+    put(x, 1)
+    monkeypatch.setitem(globals(), "FACTOR", 3)
+    with pytest.raises(TypeError, match="takes 2 arguments, got 1: `n` is missing"):
+        put(x=x)
+    put(n=2, x=x)
+    assert x.to_host()[0] == 6
+    with pytest.raises(TypeError, match="put.* lacks a launch configuration"):
+        loaded.put(x, n=2)
