@@ -57,8 +57,8 @@ class PreparedLaunch:
         buffer: ParameterBuffer,
         enqueue: Enqueue,
     ) -> None:
-        given = tuple(named.values())
-        held = (*launcher.arguments(given), *memory_of(given))
+        passed = launcher.arguments(tuple(named.values()))
+        held = (*passed, *memory_of(passed))
         values = (buffer, config, enqueue, held, launch, MappingProxyType(dict(named)), launcher)
         for name, value in zip(self.__slots__[1:], values, strict=True):
             object.__setattr__(self, name, value)
