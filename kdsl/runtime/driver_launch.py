@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from kdsl.backend import Launch
+from kdsl.locks import Lock
 from kdsl.runtime import driver_contexts, driver_errors
 from kdsl.runtime.driver_calls import Calls, error_text, forked_error, lost
 from kdsl.runtime.driver_entry import LaunchStruct, Reference
@@ -136,16 +137,21 @@ def _attribute(api: Any, name: str) -> Any:
     return attribute
 
 
+_ALLOWING = Lock()
+"""Of two threads that ask for a kernel's limit and raise it, the second could lower what the first has set."""
+
+
 def allow_shared_memory(calls: Calls, function: CudaFunction, launch: Launch) -> None:
     """Raise the kernel's limit: at first it is what its static arrays leave of 48 KB (driver API, cuFuncAttribute).
 
     It is never lowered, because launches that were prepared before need it as it is.
     """
     attribute = calls.api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-    code, limit = calls.attempt("cuFuncGetAttribute", attribute, function.handle)
-    if not code and launch.shared_bytes <= int(limit):
-        return
-    code, _ = calls.attempt("cuFuncSetAttribute", function.handle, attribute, launch.shared_bytes)
+    with _ALLOWING:
+        code, limit = calls.attempt("cuFuncGetAttribute", attribute, function.handle)
+        if not code and launch.shared_bytes <= int(limit):
+            return
+        code, _ = calls.attempt("cuFuncSetAttribute", function.handle, attribute, launch.shared_bytes)
     if code:
         raise refused(calls, function, launch, code)
 

@@ -245,6 +245,24 @@ def test_much_shared_memory_is_asked_for_once(gpu: CudaDriver, fake_driver: Any)
     assert set(fake_driver.dynamic_shared.values()) == {100_000}
 
 
+def test_threads_do_not_lower_the_limit_of_shared_memory(gpu: CudaDriver, fake_driver: Any) -> None:
+    ask, launcher = fake_driver.cuFuncGetAttribute, Launcher("vadd", (), gpu, function(gpu))
+    others: list[threading.Thread] = []
+
+    def ask_and_let_another_thread_go_on(*arguments: Any) -> Any:
+        found = ask(*arguments)
+        if not others:
+            others.append(threading.Thread(target=launcher.bind, args=(LaunchConfig(1, 32, shared=100_000),)))
+            others[0].start()
+            others[0].join(0.2)
+        return found
+
+    fake_driver.cuFuncGetAttribute = ask_and_let_another_thread_go_on
+    launcher.bind(LaunchConfig(1, 32, shared=60_000))
+    others[0].join()
+    assert set(fake_driver.dynamic_shared.values()) == {100_000}
+
+
 def test_another_thread_gets_the_context(gpu: CudaDriver, fake_driver: Any) -> None:
     run = Launcher("vadd", (), gpu, function(gpu)).bind(LaunchConfig(1, 32))
     failures: list[BaseException] = []
