@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from hashlib import sha256
 
 from kdsl.ahead.built import BuiltKernel
 from kdsl.ahead.c_names import Names
@@ -132,7 +133,7 @@ class _Types:
         ]
         checks.append(f'KDSL_ASSERT(sizeof({name}) == {type.size}, "{name}");')
         text = "\n".join([f"typedef struct {name} {{", *fields, f"}} {name};", *checks]) + "\n"
-        self.declared[name] = _once(name, text) if isinstance(type, ComplexType) else text
+        self.declared[name] = _once(name, text)
         return name
 
     def field(self, member: str, type: Type) -> str:
@@ -147,9 +148,21 @@ class _Types:
 
 
 def _once(name: str, text: str) -> str:
-    """A declaration that the headers of several builds have."""
-    guard = f"{name.upper()}_DECLARED"
-    return f"#ifndef {guard}\n#define {guard}\n{text}#endif\n"
+    """A declaration that the headers of several builds may have. At another struct of this name the compiler stops, and
+    says which.
+    """
+    guard = f"KDSL_STRUCT_{name}"
+    same = f"{guard}_{sha256(text.encode()).hexdigest()[:16]}"
+    return "\n".join([
+        f"#ifndef {same}",
+        f"#ifdef {guard}",
+        f'#error "another header of kdsl has another struct {name}: rename one of the two classes, and build it again"',
+        "#endif",
+        f"#define {guard}",
+        f"#define {same}",
+        f"{text}#endif /* {same} */",
+        "",
+    ])  # fmt: skip
 
 
 def _kernel(kernel: BuiltKernel, prefix: str, types: _Types) -> str:

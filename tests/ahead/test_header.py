@@ -83,6 +83,68 @@ def test_headers_of_several_builds_go_together(folder: Path, tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
 
 
+SHARED = """
+from kdsl import FixedArray, Ptr, f32, f32x4, i32, kernel, struct
+
+@struct
+class Point:
+    lanes: f32x4
+    {first}: {type}
+    y: f32
+
+@struct
+class Chain:
+    next: Ptr[Point]
+    points: FixedArray[Point, 2]
+
+@kernel
+def {name}(chain: Chain, points: Ptr[Point]) -> None:
+    points[0] = chain.points[1]
+"""
+BOTH = """
+#include "one.h"
+#include "two.h"
+#include "one.h"
+int main(void) {
+    Point point = {{0, 0, 0, 0}, 3.0f, 4.0f};
+    one_params a; two_params b;
+    a.points = b.points = &point;
+    a.chain.points[1] = *b.points;
+    b.chain = a.chain;
+    return b.chain.points[1].y == 4.0f ? 0 : 1;
+}
+"""
+
+
+def compiled_with_both(tmp_path: Path, compiler: str, **second: str) -> subprocess.CompletedProcess[str]:
+    """What a compiler says of a program that includes the headers of two builds, each of which has the structs."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"needs {compiler}")
+    for name, more in (("one", {}), ("two", second)):
+        file = tmp_path / f"{name}_source.py"
+        file.write_text(SHARED.format(**{"name": name, "first": "x", "type": "f32", **more}))
+        build([*kernels_of(load_file(file)).values()], tmp_path, targets=["sm_90"], name=name)
+    source = tmp_path / ("main.c" if compiler == "gcc" else "main.cpp")
+    source.write_text(BOTH)
+    command = [compiler, "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{tmp_path}", str(source)]
+    return subprocess.run([*command, "-o", str(tmp_path / "main")], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "g++"])
+def test_headers_that_share_structs_go_together(tmp_path: Path, compiler: str) -> None:
+    done = compiled_with_both(tmp_path, compiler)
+    assert done.returncode == 0, done.stderr
+    assert subprocess.run([str(tmp_path / "main")], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "g++"])
+@pytest.mark.parametrize("change", [{"first": "z"}, {"type": "i32"}], ids=str)
+def test_two_structs_of_one_name_are_told(tmp_path: Path, compiler: str, change: dict[str, str]) -> None:
+    done = compiled_with_both(tmp_path, compiler, **change)
+    assert done.returncode != 0
+    assert "another header of kdsl has another struct Point: rename one of the two classes" in done.stderr
+
+
 def members(text: str, struct: str) -> list[str]:
     body = re.search(rf"typedef struct {struct} \{{(.*?)\}}", text, re.DOTALL)
     assert body is not None, struct
