@@ -3,8 +3,10 @@
 A launch
     launch            what `@kernel` objects use: configurations (`config`) and their memo
     launcher          a compiled kernel's, for one device; launcher_code: what is generated for it, of packer and
-                      tensor_packer; bound_launch: it with one configuration; enqueue: the last step, of a buffer
+                      foreign_packer; bound_launch: it with one configuration; enqueue: the last step, of a buffer
                       of parameters, packed as formats says; packer_names: where packers find names
+    foreign_launch    the fast ways for other libraries' arrays, by class; array_kinds: what they ask of which,
+                      tensor_packer of PyTorch's, interface_packer of those with __cuda_array_interface__
     compiled_limits   what it was compiled for; conditions: what must still be bound; contracts: what it requires
     calls, known      kernels without types of their own; inference, generics, callables, constants: what arguments say
     arguments         arrays as arguments of launch_parameters, and array_advice for those that do not fit; scalars,

@@ -15,7 +15,8 @@ from kdsl.runtime.capture_arguments import capture_of, keep_for
 from kdsl.runtime.dynamo import leave_alone, untraced
 from kdsl.runtime.enqueue import Enqueue, nothing
 from kdsl.runtime.errors import ExtentError
-from kdsl.runtime.foreign_memory import SharingBackend, note_launch
+from kdsl.runtime.foreign_launch import ForeignLaunches
+from kdsl.runtime.foreign_memory import note_launch
 from kdsl.runtime.hooks import HOOKS, Observed
 from kdsl.runtime.host_arrays import HostArrays, Staged
 from kdsl.runtime.launch_parameters import ArrayArgument, Parameter
@@ -23,8 +24,6 @@ from kdsl.runtime.launcher_code import MISSING
 from kdsl.runtime.mistakes import USERS_MISTAKES
 from kdsl.runtime.peers import LEGACY_STREAM, ordered
 from kdsl.runtime.stream_backend import streams_of
-from kdsl.runtime.tensor_packer import TakesTensors, takes_tensors, tensor_scope
-from kdsl.runtime.torch_tensors import loaded_torch
 
 if TYPE_CHECKING:
     from kdsl.runtime.launcher import Launcher
@@ -56,8 +55,9 @@ class BoundLaunch:
         self.is_guarded = is_guarded
         self._elsewhere: dict[int, Enqueue] = {}
         self.other_device = other_device
-        self._tensors: TakesTensors | None = None
         self.enqueue: Enqueue = nothing if empty else launcher.enqueue(launch)
+        is_plain = not (empty or is_guarded or launcher.call is not None or launcher.checks.contract.relations)
+        self._foreign = ForeignLaunches(launcher, launch, self.enqueue, self._elsewhere, is_plain)
 
     @untraced
     def checked(self, given: tuple[Any, ...], unknown: Mapping[str, Any] = NONE_UNKNOWN) -> None:
@@ -74,7 +74,7 @@ class BoundLaunch:
             raise error.with_traceback(None) from error.__cause__
 
     def _check_and_run(self, given: tuple[Any, ...]) -> None:
-        if self._has_run_with_tensors(given):
+        if self._foreign.launch_with(given):
             return
         launcher = self.launcher
         if self.other_device is not None and self.other_device(launcher.backend, given):
@@ -102,42 +102,6 @@ class BoundLaunch:
                 pass  # another thread's hook came while it was being made
         record = launcher.record(self._in_its_stream(found), launcher.named(given))
         HOOKS.observe(record, partial(self._run, found))
-
-    def _has_run_with_tensors(self, given: tuple[Any, ...]) -> bool:
-        """Launch with tensors of PyTorch on this GPU, if that is all that is special about the arguments."""
-        launch_with = self._tensors
-        if launch_with is None:
-            torch = next((torch for value in given if (torch := loaded_torch(value)) is not None), None)
-            if torch is None:
-                return False
-            launch_with = self._tensors = self._make_tensors(torch) or _with_none
-        if launch_with is _with_none or HOOKS.are_wanted:
-            return False
-        backend: Any = self.launcher.backend
-        # A stream of ours that is current, and a graph that is captured, come before a stream of PyTorch's.
-        if backend.captures or backend.stream_state.uses:
-            return False
-        try:
-            return launch_with(given)
-        except Observed:  # as in `checked`
-            return False
-
-    def _make_tensors(self, torch: Any) -> TakesTensors | None:
-        launcher = self.launcher
-        parameters = [(p.name, p.type) for p in launcher.parameters]
-        if (
-            self.empty
-            or self.is_guarded
-            or launcher.call is not None
-            or launcher.checks.contract.relations
-            or not isinstance(launcher.backend, SharingBackend)
-            or not takes_tensors(parameters)
-        ):
-            return None
-        scope = tensor_scope(torch, launcher.backend)
-        return None if scope is None else launcher.tensor_packer(scope)(
-            self.enqueue, self._elsewhere, self.launch.stream,
-        )  # fmt: skip
 
     def _in_its_stream(self, found: list[Any]) -> Launch:
         """The launch with the stream that it goes to."""
@@ -205,11 +169,6 @@ class BoundLaunch:
             launch = dataclasses.replace(self.launch, stream=stream)
             found = self._elsewhere[stream] = self.launcher.enqueue(launch)
         return found
-
-
-def _with_none(_: tuple[Any, ...]) -> bool:
-    """There is no fast way for tensors."""
-    return False
 
 
 def packed(parameters: Sequence[Parameter], found: Sequence[Any], host: HostArrays) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -194,6 +194,13 @@ class CudaDriver(DriverHostMemory, DriverPeers, DriverOccupancy):
 
     def release(self, owners: Any) -> None:
         self._calls.when_allowed(lambda: self.foreign.release(owners))
+
+    def own_memory_test(self) -> Callable[[int], bool]:
+        return self._is_own_memory
+
+    @cached_property
+    def _is_own_memory(self) -> Callable[[int], bool]:
+        return foreign_memory.own_memory_test(self._calls)
 
     def device_of(self, address: int) -> int | None:
         return foreign_memory.ordinal_of(self._calls, address)

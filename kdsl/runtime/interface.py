@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,7 @@ def gpu_of(value: Any, gpu: SharingBackend) -> int | None:
         return found
     if has_dlpack(value):
         return dlpack_gpu(value)
-    if not _has_interface(value):
+    if not has_interface(value):
         return None
     try:
         address, _ = _data(value.__cuda_array_interface__["data"])
@@ -80,10 +80,11 @@ def is_foreign(value: Any) -> bool:
     """Whether `foreign_array` would find an array, or say why it cannot be used. Nothing is asked of the library."""
     if isinstance(value, (np.generic, type)):
         return False
-    return loaded_torch(value) is not None or is_jax(value) or has_dlpack(value) or _has_interface(value)
+    return loaded_torch(value) is not None or is_jax(value) or has_dlpack(value) or has_interface(value)
 
 
-def _has_interface(value: Any) -> bool:
+def has_interface(value: Any) -> bool:
+    """Whether it offers `__cuda_array_interface__`; nothing is asked of the library."""
     name = "__cuda_array_interface__"
     return hasattr(type(value), name) or name in getattr(value, "__dict__", ())
 
@@ -114,10 +115,12 @@ def _interface(interface: Mapping[str, Any], value: Any) -> ForeignArray:
     stream = interface.get("stream")
     if stream is not None and not isinstance(stream, int):
         raise NotOnDeviceError(f"has a __cuda_array_interface__ whose `stream` is no int: {stream!r}")
-    if stream is None:
-        stream = _current_stream(value)
+    stream_of = library_stream(type(value))
+    if stream_of is not None:
+        stream = stream_of(value)
     return ForeignArray(
-        address, shape, type_, name, strides, bool(readonly), _legacy(stream), odd, device=_device(value), owner=value
+        address, shape, type_, name, strides, bool(readonly),
+        None if stream is None else legacy(stream), odd, device=_device(value), owner=value
     )  # fmt: skip
 
 
@@ -145,18 +148,25 @@ def _data(value: Any) -> tuple[int, bool]:
     raise NotOnDeviceError(f"has a __cuda_array_interface__ whose `data` is no (address, read-only): {value!r}")
 
 
-def _current_stream(value: Any) -> int | None:
-    """The stream that the array's library puts work on now, for libraries whose arrays do not say."""
-    library = type(value).__module__.partition(".")[0]
+def library_stream(class_: type) -> Callable[[Any], int] | None:
+    """What gives the stream that an array's library puts work on now, on the array's GPU; None for libraries whose
+    arrays say it.
+    """
+    library = class_.__module__.partition(".")[0]
     module = sys.modules.get(library)
-    if module is not None and library == "cupy":
-        return int(module.cuda.get_current_stream().ptr)
-    if module is not None and library == "warp":
-        return int(module.get_stream(value.device).cuda_stream)
-    return None
+    if module is None or library not in STREAMS:
+        return None
+    return partial(STREAMS[library], module)
 
 
-def _legacy(stream: int | None) -> int | None:
+STREAMS: dict[str, Callable[[Any, Any], int]] = {
+    # Its interface tells the stream of the GPU that is current there, which need not be the array's.
+    "cupy": lambda cupy, array: int(cupy.cuda.get_current_stream(array.device.id).ptr),
+    "warp": lambda warp, array: int(warp.get_stream(array.device).cuda_stream),
+}
+
+
+def legacy(stream: int) -> int:
     """CUDA names the legacy default stream 0 and 1."""
     return 0 if stream == 1 else stream
 
@@ -172,7 +182,7 @@ def _element(typestr: Any, descr: Any, value: Any) -> tuple[ScalarType | StructT
     if typestr[1:] not in ("V1", "V2", "f1"):
         if typestr[1:2] == "V" and descr is not None and list(descr) != [("", typestr)]:
             return _of_fields(list(descr), typestr)
-        return _named(typestr)
+        return named_type(typestr)
     opaque = OPAQUE.get(str(getattr(value, "dtype", "")))
     return (None, typestr) if opaque is None else (opaque, opaque.numpy.name)
 
@@ -185,7 +195,7 @@ def _of_fields(descr: list[Any], typestr: str) -> tuple[ScalarType | StructType 
 
 
 @cache
-def _named(typestr: str) -> tuple[ScalarType | StructType | None, str]:
+def named_type(typestr: str) -> tuple[ScalarType | StructType | None, str]:
     try:
         return _native(np.dtype(typestr))
     except TypeError:

@@ -27,6 +27,8 @@ from kdsl.runtime.dlpack import NO_ORDER
 from kdsl.runtime.dynamo import untraced
 from kdsl.runtime.enqueue import Enqueue, enqueuing
 from kdsl.runtime.errors import ArgumentTypeError
+from kdsl.runtime.foreign_memory import SharingBackend
+from kdsl.runtime.foreign_packer import LaunchesForeign
 from kdsl.runtime.formats import struct_format
 from kdsl.runtime.graph_backend import introduce
 from kdsl.runtime.hooks import LaunchRecord
@@ -35,7 +37,6 @@ from kdsl.runtime.launcher_code import MISSING, LauncherCode
 from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.runtime.scalars import shown
 from kdsl.runtime.stream_backend import streams_of
-from kdsl.runtime.tensor_packer import TakesTensors
 
 MOST_BOUND = 256
 """Configurations that a launcher keeps launches ready for."""
@@ -145,9 +146,13 @@ class Launcher:
             self.checks.check_configuration(launch)
         return launch
 
-    def tensor_packer(self, scope: Mapping[str, Any]) -> Callable[..., TakesTensors]:
-        """What makes the fast way for tensors, of how to enqueue, the same in other streams, and the named stream."""
-        make = self._code.tensors(scope)
+    def foreign_packer(self, given: Sequence[Any], sharing: SharingBackend) -> Callable[..., LaunchesForeign] | None:
+        """What makes the fast way for arguments of the classes that these have, of how to enqueue, the same in other
+        streams, and the named stream; None where there is none.
+        """
+        make = self._code.foreign(given, sharing)
+        if make is None:
+            return None
         return lambda enqueue, elsewhere, stream: make(
             enqueue, elsewhere, stream, self._idle.pop, self._idle.append, self._pack
         )

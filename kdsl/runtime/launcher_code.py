@@ -1,4 +1,4 @@
-"""The functions that are generated for a launcher: its argument packer, and the fast way for tensors."""
+"""The functions that are generated for a launcher: its argument packer, and the fast ways for others' arrays."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ import numpy as np
 from kdsl.backend import Backend
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ArrayType, PointerType, VectorType
+from kdsl.runtime.array_kinds import kind_of
 from kdsl.runtime.calls import Call, Guards
 from kdsl.runtime.conditions import Condition
 from kdsl.runtime.contracts import FAST_FUNCTIONS, LaunchChecks
+from kdsl.runtime.foreign_memory import SharingBackend
+from kdsl.runtime.foreign_packer import foreign_packer_source, plain_parameters
 from kdsl.runtime.hooks import Observed
 from kdsl.runtime.launch_parameters import Parameter
 from kdsl.runtime.layout import layout_of
@@ -23,11 +26,13 @@ from kdsl.runtime.packer import condition_tests, layout_name, name_prefix, packe
 from kdsl.runtime.packer_names import Place, globals_for, maker, place_of
 from kdsl.runtime.scalars import REAL_CLASSES, WIDE_CLASSES, bf16_bits
 from kdsl.runtime.structs import struct_bytes
-from kdsl.runtime.tensor_packer import tensor_packer_source
 from kdsl.runtime.vectors import vector_bytes
 
 FAILURES = (AttributeError, NameError, TypeError, ValueError, ArithmeticError, LookupError, struct.error)
 """What the packer's fast way meets when an argument is not of the plain kind; the checked way finds out what it is."""
+
+MOST_FOREIGN = 64
+"""Combinations of argument classes that a launcher keeps generated code for."""
 
 MISSING = object()
 """Stands for an argument that was not given."""
@@ -59,6 +64,7 @@ class LauncherCode:
         types = {name: type_ for name, (_, type_) in zip(self.variables, self.typed, strict=True)}
         self.contract = checks.fast(self.prefix, types)
         self._globals = globals_for([c.namespace for c in conditions])
+        self._foreign: dict[tuple[type, ...], Callable[..., Any] | None] = {}
         self.source = self._source(())
         """The source text of the argument packer."""
         self.make = self._compile(self.source, {})
@@ -68,13 +74,27 @@ class LauncherCode:
         """As `make`, of a packer that looks at guards as well."""
         return self._compile(self._source(guards.tests), guards.scope)
 
-    def tensors(self, scope: Mapping[str, Any]) -> Callable[..., Any]:
-        """What makes the fast way for tensors, with ``scope`` as `tensor_scope` gives it."""
+    def foreign(self, given: Sequence[Any], backend: SharingBackend) -> Callable[..., Any] | None:
+        """What makes the fast way for arguments of the classes that these have; None where there is none."""
+        classes = tuple(map(type, given))
+        if classes not in self._foreign:
+            if len(self._foreign) >= MOST_FOREIGN:
+                self._foreign.clear()
+            self._foreign[classes] = self._foreign_of(given, backend)
+        return self._foreign[classes]
+
+    def _foreign_of(self, given: Sequence[Any], backend: SharingBackend) -> Callable[..., Any] | None:
+        arrays = plain_parameters(self.typed, [p.written for p in self.parameters])
+        if len(arrays) != len(given):
+            return None
+        kinds = [None if array is None else kind_of(value, backend) for array, value in zip(arrays, given, strict=True)]
         tests = condition_tests(self.prefix, self._places())
-        source = tensor_packer_source(self.prefix, self.typed, tests, [p.written for p in self.parameters])
-        # RuntimeError is what a tensor without memory raises.
-        named = {**scope, "failures": (*FAILURES, RuntimeError)}
-        return self._compile(source, {self.prefix + name: value for name, value in named.items()})
+        made = foreign_packer_source(self.prefix, self.typed, arrays, kinds, tests)
+        if made is None:
+            return None
+        source, scope = made
+        # RuntimeError is what arrays without memory raise.
+        return self._compile(source, {**scope, f"{self.prefix}failures": (*FAILURES, RuntimeError)})
 
     def reader(self) -> Callable[..., tuple[Any, ...]]:
         """From the arguments of a call to the parameters."""

@@ -94,6 +94,7 @@ class FakeDriver(FakeGraphs):
         self._by_address: dict[bytes, Any] = {
             b"cuLaunchKernelEx": self._native,
             b"cuLaunchHostFunc": ctypes.CFUNCTYPE(ctypes.c_int, *parameters[:3])(self._host_function_by_address),
+            b"cuPointerGetAttribute": ctypes.CFUNCTYPE(ctypes.c_int, *parameters[:3])(self._pointer_by_address),
             b"cuGraphLaunch": ctypes.CFUNCTYPE(ctypes.c_int, *parameters[:2])(self._graph_by_address),
         }
 
@@ -371,6 +372,15 @@ class FakeDriver(FakeGraphs):
 
     def _host_function_by_address(self, stream: int | None, function: int, data: int) -> int:
         return self._called_by_address(lambda: self.cuLaunchHostFunc(stream or 0, function, data))
+
+    def _pointer_by_address(self, data: int, attribute: int, address: int | None) -> int:
+        def call() -> Any:
+            result = self.cuPointerGetAttribute(self.real.CUpointer_attribute(attribute), address or 0)
+            if not int(result[0]):
+                ctypes.c_int.from_address(data).value = int(result[1])
+            return result
+
+        return self._called_by_address(call)
 
     def _graph_by_address(self, executable: int, stream: int | None) -> int:
         real = self.real

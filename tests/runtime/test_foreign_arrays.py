@@ -143,7 +143,7 @@ def test_refused(gpu: CudaDriver, fake_driver: Any, array: Lent, text: str) -> N
     pattern = text if ".*" in text else ".*" + text.replace("{", r"\{").replace("[", r"\[").replace("|", r"\|")
     with pytest.raises((ArgumentTypeError, ArgumentValueError), match=pattern):
         run(array)
-    assert fake_driver.called() == []
+    assert fake_driver.called("cuGetProcAddress", "cuPointerGetAttribute") == []
 
 
 def test_read_only_arrays_are_read(gpu: CudaDriver) -> None:
@@ -164,7 +164,7 @@ def test_arrays_of_another_gpu(gpu: CudaDriver, fake_driver: Any) -> None:
     with pytest.raises(ArgumentValueError, match=r"Dlpack on cuda:1; this launch is on cuda:0"):
         run(Dlpack(4096, number=1))
     # Nothing is asked of the pointer of an array without elements.
-    fake_driver.codes["cuPointerGetAttribute"] = [1]
+    fake_driver.codes["cuPointerGetAttribute"] = [1, 1]
     run(Lent(shape=(0,)))
     with pytest.raises(
         ArgumentValueError, match=r"its address 0x1000 is in no memory that CUDA knows; pass a live array"
@@ -179,9 +179,10 @@ def cupy_array(stream: int, number: int = 0) -> Any:
         device = types.SimpleNamespace(id=number)
 
     ndarray.__module__ = "cupy"
+    sys.modules["cupy"].ndarray = ndarray  # type: ignore[attr-defined]
     found = ndarray()
     current = types.SimpleNamespace(ptr=stream)
-    sys.modules["cupy"].cuda = types.SimpleNamespace(get_current_stream=lambda: current)  # type: ignore[attr-defined]
+    sys.modules["cupy"].cuda = types.SimpleNamespace(get_current_stream=lambda number: current)  # type: ignore[attr-defined]
     return found
 
 

@@ -1,0 +1,67 @@
+"""Which arrays the fast way knows, by their class, and what it asks of DeviceArrays and of CuPy's."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from kdsl.runtime.foreign_memory import SharingBackend
+from kdsl.runtime.foreign_packer import MOST_NARROW, ArrayParameter, ForeignPacker, Kind
+from kdsl.runtime.interface_packer import interface_kind
+from kdsl.runtime.jax_arrays import is_jax
+from kdsl.runtime.markers import Marker
+from kdsl.runtime.memory import DeviceArray
+from kdsl.runtime.packer import layout_tests
+from kdsl.runtime.tensor_packer import tensor_kind
+from kdsl.runtime.torch_tensors import loaded_torch
+
+
+def kind_of(value: Any, backend: SharingBackend) -> Kind | None:
+    """How the fast way reads arrays of the class that ``value`` has; None where it does not."""
+    class_ = type(value)
+    if class_ is DeviceArray:
+        return own_kind
+    if isinstance(value, DeviceArray | np.ndarray | np.generic | Marker):
+        return None
+    torch = loaded_torch(value)
+    if torch is not None:
+        # What a subclass overrides is the checked way's matter.
+        return tensor_kind(torch, backend) if class_ in (torch.Tensor, torch.nn.Parameter) else None
+    if is_jax(value):
+        return None
+    cupy = sys.modules.get("cupy")
+    if cupy is not None and class_ is getattr(cupy, "ndarray", None):
+        return cupy_kind(cupy, backend)
+    return interface_kind(value, backend)
+
+
+def own_kind(packer: ForeignPacker, parameter: ArrayParameter) -> bool:
+    """DeviceArrays beside others."""
+    name = parameter.name
+    packer.tests.append(layout_tests(packer, name, parameter.element, wide=not parameter.is_narrow, strided=False))
+    packer.add_array(parameter, f"{name}.address", f"{name}.shape")
+    return True
+
+
+def cupy_kind(cupy: Any, backend: SharingBackend) -> Kind:
+    """CuPy's arrays, whose work is in the current stream that CuPy has on this GPU."""
+    # Its flags are an object that is made for each question, at ten times the price.
+    contiguous = "_c_contiguous" if hasattr(cupy.ndarray, "_c_contiguous") else "flags.c_contiguous"
+
+    def add(packer: ForeignPacker, parameter: ArrayParameter) -> bool:
+        p, name, element = packer.prefix, parameter.name, parameter.element
+        dtype, memory = f"numpy_{element.name}", f"{p}{name}_memory"
+        packer.scope |= {
+            dtype: element.numpy, "ordinal": backend.ordinal, "current_cupy": cupy.cuda.get_current_stream
+        }  # fmt: skip
+        packer.setup.append(f"{memory} = {name}.data")
+        tests = [f"{name}.dtype == {p}{dtype}", f"{name}.{contiguous}", f"{memory}.device_id == {p}ordinal"]
+        if parameter.is_narrow:
+            tests.append(f"{name}.size < {MOST_NARROW}")
+        packer.add_array(parameter, f"{memory}.ptr if {' and '.join(tests)} else None", f"{name}.shape")
+        packer.add_stream(f"{p}current_cupy({p}ordinal).ptr")
+        return True
+
+    return add
