@@ -17,7 +17,7 @@ from typing import Any
 
 from kdsl.annotations import function_types
 from kdsl.cache.digests import digest_of
-from kdsl.cache.fingerprints import Fingerprints
+from kdsl.cache.fingerprints import Fingerprints, is_own_function
 from kdsl.cache.text import Unkeyable
 from kdsl.captured import Captured, How, read, scope
 from kdsl.lang.extern import ExternFunction
@@ -53,19 +53,23 @@ class Followed:
 def recipe(roots: Sequence[Any], captured: Sequence[Captured], *, uses_libdevice: bool) -> tuple[Step, ...]:
     """The steps that lead to everything captured; Unkeyable if something cannot be reached so."""
     made = _Recipe(roots)
-    pending = [c for c in captured if not _is_own(c)]
+    pending = list(captured)
     while pending:
         left = [c for c in pending if not made.read(c)]
         if len(left) == len(pending):
-            raise Unkeyable(f"`{left[0].name}`, which was not read of anything that the kernel names")
+            break
         pending = left
+    # The language's own functions read what is its own, too.
+    unknown = [c for c in pending if not _is_own(c)]
+    if unknown:
+        raise Unkeyable(f"`{unknown[0].name}`, which was not read of anything that the kernel names")
     if uses_libdevice:
         made.steps.append((LIBRARY, 0, ""))
     return tuple(made.steps)
 
 
 def _is_own(captured: Captured) -> bool:
-    """Whether this is of the language itself, whose version is a part of every key."""
+    """Whether this says to be of the language itself, whose version is a part of every key."""
     owner = captured.owner
     if isinstance(owner, dict | ModuleType):
         module = (owner if isinstance(owner, dict) else vars(owner)).get("__name__")
@@ -156,6 +160,7 @@ def follow(roots: Sequence[Any], steps: Sequence[Step], fingerprints: Fingerprin
         try:
             if how == MODULE:
                 values.append(sys.modules[name])
+                found.append(fingerprints.of(values[-1]))
                 continue
             if how == PART:
                 values.append(dict(parts(values[owner]))[name])
@@ -221,8 +226,7 @@ def parts(value: Any) -> Iterator[Part]:
 
 
 def _parts_of_function(function: FunctionType) -> Iterator[Part]:
-    module = function.__module__ or ""
-    if module == "kdsl" or module.startswith("kdsl."):
+    if is_own_function(function):
         return
     yield "globals", function.__globals__
     yield "scope", scope(function)

@@ -10,11 +10,13 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import enum
+import os
 import struct
 import types
 import typing
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, TypeVar
 
@@ -23,6 +25,7 @@ import numpy as np
 from kdsl.annotations import function_types
 from kdsl.cache.digests import digest
 from kdsl.cache.text import Unkeyable, function_key
+from kdsl.captured import scope
 from kdsl.lang.construct import Construct
 from kdsl.lang.extern import ExternFunction
 from kdsl.lang.index import Registers
@@ -39,6 +42,7 @@ BUILTINS = (types.BuiltinFunctionType, types.MethodDescriptorType, types.Wrapper
 MOST_BYTES = 16 * 1024 * 1024
 """Of an array whose contents are looked at: constant memory has far less."""
 NUMBERS = ("__index__", "__int__", "__float__", "__len__", "__getitem__", "__iter__", "dtype")
+PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 ARRAYS = ("__array__", "__array_interface__", "__cuda_array_interface__", "__dlpack__")
 """Objects with one of these may be taken for a number, a type or an array, of which their class says nothing."""
 
@@ -70,11 +74,16 @@ class Fingerprints:
                 return ["dict", [[self.of(key), self.of(part)] for key, part in value.items()]]
             case np.dtype():
                 return _dtype(value)
-            case ScalarType() | VectorType() | ModuleType() | Intrinsic() | Construct() | Registers():
+            case ScalarType() | VectorType() | Intrinsic() | Construct() | Registers():
                 return _named(value)
         if self._is_known(value):
             return ["again", self._numbers[id(value)]]
         return self._object(value)
+
+    def _number(self, value: Any) -> int:
+        """Which object this is, of those that were seen."""
+        self._is_known(value)
+        return self._numbers[id(value)]
 
     def _is_known(self, value: Any) -> bool:
         if id(value) in self._numbers:
@@ -86,6 +95,8 @@ class Fingerprints:
     def _object(self, value: Any) -> Any:
         """Of what has an identity."""
         match value:
+            case ModuleType():
+                return ["module", value.__name__]
             case FunctionType():
                 return self.function(value)
             case type():
@@ -124,15 +135,19 @@ class Fingerprints:
         return self._instance(value)
 
     def function(self, function: FunctionType, *, defaults: bool = True) -> Any:
-        """Of a function: its text, its place, what its annotations and defaults are. What it reads by name is not in
-        it.
+        """Of a function: its text, its place, what its annotations and defaults are, and which others read the same
+        names as it does. What it reads by name is not in it.
         """
-        if _is_own(function.__module__):
+        if is_own_function(function):
             return ["own", function.__module__, function.__qualname__]
         code = function.__code__
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4)]
         given = self._defaults(function) if defaults else None
-        return ["function", function.__name__, function_key(function), self._annotated(function, names), given]
+        # Two functions with one namespace are told from two alike with one each: what was read for one of them may be
+        # another thing for the other.
+        spaces = [self._number(n) for n in (function.__globals__, scope(function), *(function.__closure__ or ()))]
+        annotated = self._annotated(function, names)
+        return ["function", function.__name__, function_key(function), annotated, given, spaces]
 
     def _annotated(self, function: FunctionType, names: tuple[str, ...]) -> Any:
         try:
@@ -286,8 +301,6 @@ def _array(array: np.ndarray[Any, Any]) -> Any:
 
 def _named(value: Any) -> Any:
     match value:
-        case ModuleType():
-            return ["module", value.__name__]
         case Intrinsic() | Construct():
             stub = value.stub
             return [type(value).__name__, stub.__module__, stub.__qualname__, value.name]
@@ -303,6 +316,11 @@ def _builtin(value: Callable[..., Any]) -> Any:
         raise Unkeyable(f"a method of a {type(owner).__qualname__}")
     module = getattr(value, "__module__", None) or getattr(getattr(value, "__objclass__", None), "__qualname__", None)
     return ["builtin", type(value).__qualname__, module, getattr(value, "__qualname__", value.__name__)]
+
+
+def is_own_function(function: FunctionType) -> bool:
+    """Whether a function is of the language itself. Its ``__module__`` may say anything; where its text is does not."""
+    return function.__code__.co_filename.startswith(PACKAGE)
 
 
 def _is_own(module: str | None) -> bool:

@@ -68,7 +68,9 @@ def _is_nothing(line: str) -> bool:
 def last_line(code: CodeType) -> int | None:
     """The last line of which there is code, functions in it included; None where Python keeps only first lines."""
     found = 0
-    for _, end, _, _ in code.co_positions():
+    for first, end, _, _ in code.co_positions():
+        if first is None:  # an instruction that nothing in the text stands for: a closure's cells are made so
+            continue
         if end is None:
             return None
         found = max(found, end)

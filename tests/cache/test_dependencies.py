@@ -49,6 +49,17 @@ class S:
 def k(out: Ptr[f32], s: S):
     out[thread_idx.x] = s.f()
 """
+FACTORY = """
+def make(x, helper=None):
+    def h(v):
+        return v * x
+    helper = helper or h
+    @kernel
+    def k(out: Ptr[f32]):
+        out[thread_idx.x] = helper(1.0) * x
+    return k, h
+"""
+PUT_BACK = "kdsl.math.sqrt = sqrt\n"
 # Name: the program, its result; the changed program, its result.
 FIRST, SECOND = [1.0] * 4, [2.0] * 4
 CHANGES = {
@@ -290,6 +301,38 @@ CHANGES = {
     "two names for one array": (
         value_of("D[i]", "D = device.array(4, f32, init=2.0)\nE = D\n").replace("    out[i] = D[i]", "    E[i] = 1.0\n    out[i] = D[i]"),
         value_of("D[i]", "D = device.array(4, f32, init=2.0)\nE = device.array(4, f32, init=2.0)\n").replace("    out[i] = D[i]", "    E[i] = 1.0\n    out[i] = D[i]"),
+    ),
+    "whether two functions share their globals": (
+        value_of("h() * B", "B = 1.0\ndef h(): return B\nh = type(h)(h.__code__, globals())\n"),
+        value_of("h() * B", "B = 1.0\ndef h(): return B\nh = type(h)(h.__code__, {**globals(), 'B': 2.0})\n"),
+    ),
+    "whether two functions share a cell": (
+        program(FACTORY + "k, _ = make(1.0)\n"),
+        program(FACTORY + "k, _ = make(1.0, make(2.0)[1])\n"),
+    ),
+    "which modules are one": (
+        value_of("1.0 if M is A else 2.0", "A = type(sys)('m')\nM = A\n"),
+        value_of("1.0 if M is A else 2.0", "A = type(sys)('m')\nM = type(sys)('m')\n"),
+    ),
+    "a name that the program gives kdsl": (
+        value_of("kdsl.SCALE", "kdsl.SCALE = 1.0\n") + "del kdsl.SCALE\n",
+        value_of("kdsl.SCALE", "kdsl.SCALE = 2.0\n") + "del kdsl.SCALE\n",
+    ),
+    "a function of the language that the program replaces": (
+        value_of("kdsl.math.sqrt(1.0)", "def f(x): return x * 2.0\nsqrt = kdsl.math.sqrt\nkdsl.math.sqrt = sqrt\n") + PUT_BACK,
+        value_of("kdsl.math.sqrt(1.0)", "def f(x): return x * 2.0\nsqrt = kdsl.math.sqrt\nkdsl.math.sqrt = f\n") + PUT_BACK,
+    ),
+    "the text of a function that says to be kdsl's": (
+        value_of("f(1.0)", "def f(x): return x\nf.__module__ = 'kdsl.math'\n"),
+        value_of("f(1.0)", "def f(x): return x * 2.0\nf.__module__ = 'kdsl.math'\n"),
+    ),
+    "an attribute of a class that says to be kdsl's": (
+        value_of("C.X", "class C: X = 1.0\nC.__module__ = 'kdsl.math'\n"),
+        value_of("C.X", "class C: X = 2.0\nC.__module__ = 'kdsl.math'\n"),
+    ),
+    "a global of a module that says to be kdsl's": (
+        value_of("X", "__name__ = 'kdsl.math'\nX = 1.0\n"),
+        value_of("X", "__name__ = 'kdsl.math'\nX = 2.0\n"),
     ),
 }  # fmt: skip
 NEVER_A_MISS = frozenset({"a constant array that the host writes"})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cache.programs import VADD, Program, run
+from tests.cache.programs import VADD, Program, Sessions, run
 
 HEAVY = ("llvmlite", "kdsl.frontend", "kdsl.codegen", "kdsl.ir.nodes", "kdsl.explorer", "rich", "click", "platformdirs")
 LOADED = f"import sys\nprint([name for name in {HEAVY!r} if name in sys.modules])\n"
@@ -35,3 +35,24 @@ def test_text_after_the_kernel_does_not_matter(change: str, tmp_path: Path) -> N
     run(program)
     program.write(VADD + f"# {change}\nprint('more')\n")
     assert run(program).hits == 1
+
+
+FACTORY = """
+import numpy as np
+from kdsl import Ptr, f32, kernel, thread_idx
+
+def make(n):
+    @kernel
+    def k(out: Ptr[f32]):
+        out[thread_idx.x] = n
+    return k
+
+out = np.zeros(4, np.float32)
+make(2.0)[1, 4](out)
+result = out.tolist()
+"""
+
+
+def test_text_after_a_kernel_with_a_closure_does_not_matter(sessions: Sessions) -> None:
+    assert sessions.run(FACTORY) == ([2.0] * 4, 0, 1)
+    assert sessions.run(FACTORY + "more = 1\n") == ([2.0] * 4, 1, 1)
