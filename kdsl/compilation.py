@@ -171,7 +171,9 @@ class Compilation:
         # For who launches it without kdsl: what the code relies on.
         for kernel in self.tree.kernels:
             entry, said = f".visible .entry {kernel.name}(", contract_lines(kernel.options.contract)
-            ptx = ptx.replace(entry, "".join(f"// {line}\n" for line in said) + entry)
+            # Other characters than ASCII's are refused in comments too.
+            lines = [line.encode("ascii", "backslashreplace").decode() for line in said]
+            ptx = ptx.replace(entry, "".join(f"// {line}\n" for line in lines) + entry)
         return ptx
 
     @cached_property

@@ -300,3 +300,15 @@ def test_results_are_the_same(requires: str, device: str) -> None:
         a = np.zeros(n, np.float32)
         contracted[n // 64, 64](a, n)
         assert (a == expected).all()
+
+
+def test_a_contract_with_names_beyond_ascii_is_ptx() -> None:
+    """Its comments too: ptxas and the driver refuse other characters."""
+
+    def first(a: Ptr[f32], größe: i32) -> None:
+        if größe > 0:
+            a[0] = 1.0
+
+    text = ptx(first, requires="größe >= 0 and a.size >= größe", block=1, grid="größe")
+    assert text.isascii()
+    assert r"// requires gr\xf6\xdfe >= 0" in text
