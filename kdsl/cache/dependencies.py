@@ -11,12 +11,13 @@ import builtins
 import enum
 import sys
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
+from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from kdsl.annotations import function_types
-from kdsl.cache.digests import digest_of
+from kdsl.cache.digests import digest, digest_of
 from kdsl.cache.fingerprints import Fingerprints, is_own_function
 from kdsl.cache.text import Unkeyable
 from kdsl.captured import Captured, How, read, scope
@@ -187,8 +188,17 @@ def _library() -> Any:
     path = find()
     if path is None:
         return None
-    about = path.stat()
-    return [str(path), about.st_size, about.st_mtime_ns]
+    try:
+        about = path.stat()
+        return _digest(path, about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino)
+    except OSError:  # it is gone
+        return None
+
+
+@lru_cache(maxsize=8)
+def _digest(path: Path, *_: int) -> str:
+    # Why not its size and time alone? There are installers that give all files one time.
+    return digest(path.read_bytes())
 
 
 def parts(value: Any) -> Iterator[Part]:

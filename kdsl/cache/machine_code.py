@@ -68,7 +68,10 @@ class Assembler:
                         self._thread = None
                         return
                 continue
-            code = self._assemble(ptx, machine)
+            try:
+                code = self._assemble(ptx, machine)
+            except OSError:  # no place for temporary files: the next start asks again
+                continue
             if code is not None:
                 cache.keep_machine_code(key, machine.name, code)
 

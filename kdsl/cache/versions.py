@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kdsl.cache.digests import digest_of
+from kdsl.cache.digests import digest, digest_of
 from kdsl.version import __version__
 
 
@@ -31,11 +31,10 @@ def own_files(folder: Path) -> Any:
     """What tells the files of kdsl from those of another one of the same version."""
     record = folder.parent / f"kdsl-{__version__}.dist-info" / "RECORD"
     try:
-        about = record.stat()
+        # Installed: it has a digest of each file, and is written anew with each installation.
+        return [digest(record.read_bytes()), record.stat().st_mtime_ns]
     except OSError:
         return digest_of(sorted(_sources(str(folder), "")))
-    # Installed: pip writes it anew with each installation.
-    return [about.st_size, about.st_mtime_ns]
 
 
 def _sources(folder: str, name: str) -> Iterator[list[Any]]:
@@ -55,14 +54,16 @@ def _llvm() -> Any:
 
 
 def package_files(name: str, folder: str) -> Any:
-    """The versions and native libraries in a folder of an installed package, by name, size and time."""
+    """The versions in a folder of an installed package, and its native libraries by name, size and time."""
     place = package(name)
     if place is None:
         return None
     found = []
     with os.scandir(Path(place, folder)) as entries:
         for entry in entries:
-            if entry.name.endswith((".so", ".dll", ".dylib", ".pyd")) or entry.name in ("_version.py", "__init__.py"):
+            if entry.name in ("_version.py", "__init__.py"):
+                found.append([entry.name, digest(Path(entry.path).read_bytes()), 0])
+            elif entry.name.endswith((".so", ".dll", ".dylib", ".pyd")):
                 about = entry.stat()
                 found.append([entry.name, about.st_size, about.st_mtime_ns])
     return sorted(found)
