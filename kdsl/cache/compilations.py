@@ -15,19 +15,22 @@ from typing import Any
 from kdsl.cache.dependencies import Followed, Step, follow, recipe
 from kdsl.cache.digests import canonical, digest, digest_of
 from kdsl.cache.question import Question, question
-from kdsl.cache.store import Store
+from kdsl.cache.store import HITS, MISSES, Store
 from kdsl.cache.text import Unkeyable
 from kdsl.captured import Captured
 from kdsl.compilation import Compilation, Recalled, recall, run_pipeline
 from kdsl.compiled import CompiledKernel
 from kdsl.ir.request import KernelRequest
+from kdsl.lang.extern import ExternFunction, Source
+from kdsl.lang.variables import Variable
 from kdsl.target import Target
 from kdsl.timeline import Timeline
 
 RECIPES, ENTRY, PTX, UNCACHED = "recipes.json", "entry.json", "ptx", "uncached.json"
+MALFORMED = (LookupError, TypeError, ValueError, RecursionError)
+"""What is raised for a file with the right seal and the wrong content, which some other program has written."""
 MOST_RECIPES = 16
 """Of one question. There is one for each set of names that a kernel read: its branches on constants make more."""
-HITS, MISSES = "hits", "misses"
 
 
 class CompilationCache:
@@ -81,22 +84,31 @@ class CompilationCache:
         return None
 
     def _recipes(self, asked: Question) -> list[list[Step]]:
-        data = self.store.read(f"{asked.key}.{RECIPES}")
-        return [[(how, owner, name) for how, owner, name in steps] for steps in json.loads(data)] if data else []
+        name = f"{asked.key}.{RECIPES}"
+        data = self.store.read(name)
+        if data is None:
+            return []
+        try:
+            return [[_step(*step) for step in steps] for steps in json.loads(data)]
+        except MALFORMED:
+            self.store.remove(name)
+            return []
 
     def _entry(self, key: str, followed: Followed, requests: Sequence[KernelRequest]) -> Recalled | None:
         entry, ptx = self.store.read(f"{key}.{ENTRY}"), self.store.read(f"{key}.{PTX}")
         if entry is None or ptx is None:
             return None
+        try:
+            said = json.loads(entry)
+            variables = tuple(_variable(name, followed.values[number]) for name, number in said["variables"])
+            kernels = tuple(_kernel(*fields) for fields in said["kernels"])
+            link = _linked(requests, [followed.values[number] for number in said["externs"]])
+            recalled = Recalled(key, ptx.decode(), kernels, followed.captured, variables, link)
+        except MALFORMED:
+            self.store.remove(f"{key}.{ENTRY}")
+            return None
         self.store.use(f"{key}.{ENTRY}")
-        said = json.loads(entry)
-        variables = tuple((name, followed.values[number]) for name, number in said["variables"])
-        kernels = tuple(_kernel(fields) for fields in said["kernels"])
-        link = None
-        if said["externs"]:
-            of_functions = (source for number in said["externs"] for source in followed.values[number].link)
-            link = (*(source for request in requests for source in request.options.link), *of_functions)
-        return Recalled(key, ptx.decode(), kernels, followed.captured, variables, link)
+        return recalled
 
     def _keep(self, asked: Question, requests: Sequence[KernelRequest], made: Compilation) -> None:
         """Keep what was just made. Unkeyable if it depends on what another process cannot look up."""
@@ -157,6 +169,32 @@ def _holds(captured: Captured) -> bool:
     return captured.namespace.get(captured.name) is captured.value
 
 
-def _kernel(fields: list[Any]) -> CompiledKernel:
-    read: list[Any] = [tuple(field) if isinstance(field, list) else field for field in fields]
-    return CompiledKernel(*read)
+def _step(how: Any, owner: Any, name: Any) -> Step:
+    if not (type(how) is str and type(owner) is int and owner >= 0 and type(name) is str):
+        raise ValueError("no step")
+    return how, owner, name
+
+
+def _linked(requests: Sequence[KernelRequest], externs: Sequence[Any]) -> tuple[Source, ...] | None:
+    """What kernels that call these functions of other compilers are linked with."""
+    if not all(isinstance(extern, ExternFunction) for extern in externs):
+        raise ValueError("no function of another compiler")
+    if not externs:
+        return None
+    of_functions = (source for extern in externs for source in extern.link)
+    return (*(source for request in requests for source in request.options.link), *of_functions)
+
+
+def _variable(name: Any, value: Any) -> tuple[str, Variable]:
+    if not (type(name) is str and isinstance(value, Variable)):
+        raise ValueError("no variable")
+    return name, value
+
+
+def _kernel(name: Any, written: Any, threads: Any, cluster: Any, cooperative: Any, multiple: Any) -> CompiledKernel:
+    numbers = [*(written or ()), *(cluster or ()), multiple, *(() if threads is None else (threads,))]
+    if not (type(name) is str and type(cooperative) is bool and all(type(number) is int for number in numbers)):
+        raise ValueError("no kernel")
+    x, y, z = cluster or (0, 0, 0)
+    known = None if written is None else tuple(written)
+    return CompiledKernel(name, known, threads, (x, y, z) if cluster else None, cooperative, multiple)

@@ -15,6 +15,8 @@ from time import monotonic, sleep
 
 LONGEST_WAIT = 30.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.02
+# A link is not followed: the file is made in the folder, or nowhere.
+FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 if sys.platform == "win32":
     import msvcrt
@@ -25,6 +27,9 @@ if sys.platform == "win32":
         except OSError:
             return False
         return True
+
+    def _unlock(file: int) -> None:
+        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
 else:
     import fcntl
 
@@ -36,6 +41,10 @@ else:
             return False
         return True
 
+    def _unlock(file: int) -> None:
+        # Why, where the file is closed? A process that was forked meanwhile has it too, and closes it when it ends.
+        fcntl.flock(file, fcntl.LOCK_UN)
+
 
 @contextmanager
 def locked(path: Path, longest: float = LONGEST_WAIT) -> Iterator[bool]:
@@ -43,14 +52,18 @@ def locked(path: Path, longest: float = LONGEST_WAIT) -> Iterator[bool]:
     files have no locks.
     """
     try:
-        file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | FLAGS, 0o600)
     except OSError:
         yield False
         return
+    held = False
     try:
-        yield _wait(file, longest)
+        held = _wait(file, longest)
+        yield held
     finally:
-        os.close(file)  # which ends the lock
+        if held:
+            _unlock(file)
+        os.close(file)
 
 
 def _wait(file: int, longest: float) -> bool:

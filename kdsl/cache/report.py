@@ -6,10 +6,10 @@ import json
 from dataclasses import field
 from pathlib import Path
 
-from kdsl.cache.compilations import ENTRY, HITS, MISSES, UNCACHED
+from kdsl.cache.compilations import ENTRY, UNCACHED
 from kdsl.cache.linked import LINKED
 from kdsl.cache.settings import Settings
-from kdsl.cache.store import Store
+from kdsl.cache.store import HITS, MISSES, Store
 from kdsl.records import dataclass
 
 
@@ -41,9 +41,9 @@ class Report:
 
 def report(said: Settings) -> Report:
     """A look at the cache. It is not made where there is none."""
-    if not said.folder.is_dir():
-        return Report(said.folder, said.enabled, True, limit=said.limit)
     store = Store(said.folder, said.limit)
+    if not store.is_there():
+        return Report(said.folder, said.enabled, True, limit=said.limit)
     if not store.usable():
         return Report(said.folder, said.enabled, False, limit=said.limit)
     names, size = [], 0
@@ -56,7 +56,6 @@ def report(said: Settings) -> Report:
     endings = (f".{ENTRY}", ".cubin", f".{LINKED}")
     entries, machine_code, linked = (sum(name.endswith(ending) for name in names) for ending in endings)
     notes = [store.read(name) for name in sorted(names) if name.endswith(f".{UNCACHED}")]
-    uncached = [json.loads(note) for note in notes if note is not None]
     return Report(
         said.folder,
         said.enabled,
@@ -68,5 +67,14 @@ def report(said: Settings) -> Report:
         said.limit,
         store.counted(HITS),
         store.counted(MISSES),
-        tuple(Uncached(tuple(one["kernels"]), one["why"]) for one in uncached),
+        tuple(one for note in notes if note is not None and (one := _uncached(note)) is not None),
     )
+
+
+def _uncached(note: bytes) -> Uncached | None:
+    """None for what says nothing of the kind."""
+    try:
+        said = json.loads(note)
+        return Uncached(tuple(map(str, said["kernels"])), str(said["why"]))
+    except (LookupError, TypeError, ValueError, RecursionError):
+        return None

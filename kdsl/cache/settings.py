@@ -36,8 +36,9 @@ def settings(environment: Mapping[str, str]) -> Settings:
     enabled = environment.get("KDSL_CACHE", "").strip().lower() not in OFF
     size = _size(environment.get("KDSL_CACHE_SIZE"))
     try:
-        folder = Path(said).expanduser() if said else default_folder(environment)
-    except RuntimeError:  # a user without a home
+        # It stays where it is when the program goes to another folder.
+        folder = Path(said).expanduser().absolute() if said else default_folder(environment)
+    except (RuntimeError, FileNotFoundError):  # a user without a home; a program whose own folder is gone
         return Settings(Path(os.devnull), size, False)
     return Settings(folder, size, enabled)
 
@@ -47,7 +48,8 @@ def default_folder(environment: Mapping[str, str]) -> Path:
     if sys.platform.startswith("linux"):
         # What platformdirs says there; its import alone would take half as long as a warm start's share of kdsl.
         caches = environment.get("XDG_CACHE_HOME", "").strip()
-        return (Path(caches) if caches else Path("~/.cache").expanduser()) / "kdsl"
+        # The specification takes no relative ones.
+        return (Path(caches) if Path(caches).is_absolute() else Path("~/.cache").expanduser()) / "kdsl"
     from platformdirs import user_cache_path  # start-up cost, as above
 
     return user_cache_path("kdsl", appauthor=False)
@@ -58,6 +60,6 @@ def _size(said: str | None) -> int:
         return DEFAULT_LIMIT
     text = said.strip().lower().removesuffix("b").removesuffix("i")
     number, unit = (text[:-1], text[-1]) if text[-1:] in ("k", "m", "g") else (text, "")
-    if not number.isdecimal():
+    if not number.isdecimal() or len(number) > 18:
         raise SettingError(f"KDSL_CACHE_SIZE={said}: a size is a number of bytes, such as 500000, 64M or 2G")
     return int(number) * UNITS[unit]

@@ -1,5 +1,5 @@
 """Files in a private folder: written whole or not at all, checked when they are read, and the oldest removed when
-there are too many bytes.
+there are too many bytes. What else may lie in the folder is left alone.
 
 Knows nothing of kernels. Nothing here raises because of the disk: what cannot be read is not there, and what cannot be
 written is not kept.
@@ -20,6 +20,7 @@ from kdsl.cache.digests import BYTES, digest
 from kdsl.cache.locks import LONGEST_WAIT, locked
 
 FILES, LOCKS, COUNTS = "files", "locks", "counts"
+HITS, MISSES = "hits", "misses"
 TEMPORARY = ".writing-"
 ABANDONED = 600.0
 """Seconds after which a temporary file is one whose writer has died."""
@@ -28,13 +29,19 @@ FRESH = 3600.0
 RECENT = 60.0
 """Seconds after which a process that begins to write looks whether there is too much."""
 SWEPT, UNSWEPT = "swept", "unswept"
+COUNTED = (HITS, MISSES, SWEPT, UNSWEPT)
 BLOCK = 4096
+LARGEST = 1 << 30
+"""Bytes of one file."""
+# On Windows a file is text unless one says so. A link is not followed, and a pipe not waited for.
+FLAGS = sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"))
+APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | FLAGS
 SEAL = b"\n//kdsl:"
 
 
 class Store:
-    """A folder of named, sealed files. ``group`` of a name is what comes before its first dot: a group is used and
-    removed as one.
+    """A folder of named, sealed files. A name is a digest, a dot and something: all of one digest are used and removed
+    as one.
     """
 
     def __init__(self, folder: Path, limit: int) -> None:
@@ -52,6 +59,16 @@ class Store:
             self._usable = problem == ""
         return self._usable
 
+    def is_there(self) -> bool:
+        """Whether there is something in the folder's place, or its place cannot be looked at. Makes nothing."""
+        try:
+            os.lstat(self.folder)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        return True
+
     def _problem(self) -> str | None:
         """Why the folder cannot be used, which the user can mend; None where there just is no place for one."""
         try:
@@ -62,7 +79,7 @@ class Store:
         except FileExistsError as error:
             return f"{error.filename} is no folder"
         except OSError:
-            return None if not self.folder.is_dir() else self._readable()
+            return self._readable()
         return next((why for about in found if (why := _not_private(about))), "")
 
     def _readable(self) -> str | None:
@@ -77,12 +94,11 @@ class Store:
         """The bytes of a file; None if there is none, or it is damaged, in which case it is removed."""
         if not self.usable():
             return None
-        path = self.folder / FILES / name
         try:
-            data = path.read_bytes()
+            data = _read_whole(self.folder / FILES / name)
         except OSError:
             return None
-        content = _unsealed(name, data)
+        content = None if data is None else _unsealed(name, data)
         if content is None:
             self.remove(name)
         return content
@@ -92,7 +108,7 @@ class Store:
         if not self.usable():
             return False
         data = _sealed(name, content)
-        if len(data) > self.limit:
+        if len(data) > min(self.limit, LARGEST):
             return False
         folder = self.folder / FILES
         temporary = folder / f"{TEMPORARY}{os.getpid()}-{os.urandom(8).hex()}"
@@ -115,7 +131,7 @@ class Store:
         """Note that a file was used, so that others of its age are removed first."""
         path = self.folder / FILES / name
         with contextlib.suppress(OSError):
-            if time.time() - path.stat().st_mtime > FRESH:
+            if _age(path.stat()) > FRESH:
                 os.utime(path)
 
     def lock(self, key: str, longest: float = LONGEST_WAIT) -> AbstractContextManager[bool]:
@@ -127,7 +143,7 @@ class Store:
         if not self.usable():
             return
         with contextlib.suppress(OSError):
-            file = os.open(self.folder / COUNTS / what, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            file = os.open(self.folder / COUNTS / what, APPEND, 0o600)
             try:
                 os.write(file, b".")
             finally:
@@ -144,19 +160,19 @@ class Store:
         """All files, those that are being written included."""
         try:
             with os.scandir(self.folder / FILES) as entries:
-                yield from entries
+                yield from (entry for entry in entries if _is_own(entry.name))
         except OSError:
             return
 
     def clear(self) -> int:
-        """Remove everything but the folder itself; how many bytes there were. OSError if that is not possible."""
+        """Remove all files and counts; how many bytes there were. OSError if that is not possible."""
         size = 0
-        for name in (FILES, COUNTS):
-            with contextlib.suppress(FileNotFoundError), os.scandir(self.folder / name) as entries:
-                for entry in entries:
-                    with contextlib.suppress(FileNotFoundError):
-                        size += entry.stat(follow_symlinks=False).st_size if name == FILES else 0
-                        Path(entry.path).unlink()
+        for entry in list(self.files()):
+            with contextlib.suppress(FileNotFoundError):
+                size += entry.stat(follow_symlinks=False).st_size
+                Path(entry.path).unlink()
+        for name in COUNTED:
+            (self.folder / COUNTS / name).unlink(missing_ok=True)
         return size
 
     def _sweep_after(self, written: int) -> None:
@@ -171,7 +187,7 @@ class Store:
     def _written(self, blocks: int) -> int:
         """Note how many blocks were written; how many there were since the last look."""
         with contextlib.suppress(OSError):
-            file = os.open(self.folder / COUNTS / UNSWEPT, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            file = os.open(self.folder / COUNTS / UNSWEPT, APPEND, 0o600)
             try:
                 os.write(file, b"." * blocks)
                 return os.fstat(file).st_size
@@ -182,7 +198,7 @@ class Store:
     def _is_due(self) -> bool:
         """Whether no process has looked lately."""
         try:
-            return time.time() - (self.folder / COUNTS / SWEPT).stat().st_mtime > RECENT
+            return _age((self.folder / COUNTS / SWEPT).stat()) > RECENT
         except OSError:
             return True
 
@@ -206,14 +222,13 @@ class Store:
 
     def _groups(self) -> list[Group]:
         found: dict[str, Group] = {}
-        now = time.time()
         for entry in self.files():
             try:
                 about = entry.stat(follow_symlinks=False)
             except OSError:
                 continue  # removed meanwhile
             if entry.name.startswith(TEMPORARY):
-                if now - about.st_mtime > ABANDONED:
+                if _age(about) > ABANDONED:
                     self.remove(entry.name)
                 continue
             group = found.setdefault(entry.name.partition(".")[0], Group())
@@ -245,11 +260,34 @@ def _not_private(about: os.stat_result) -> str:
     return ""
 
 
+def _age(about: os.stat_result) -> float:
+    """Seconds since a file was written. One of the future is not young: the clock was put back since."""
+    return abs(time.time() - about.st_mtime)
+
+
+def _is_own(name: str) -> bool:
+    """Whether the store has made a file of this name."""
+    group, dot, _ = name.partition(".")
+    return name.startswith(TEMPORARY) or (dot != "" and len(group) == 2 * BYTES and not group.strip("0123456789abcdef"))
+
+
+def _read_whole(path: Path) -> bytes | None:
+    """A file's bytes; None if it is none that this user may have written here."""
+    file = os.open(path, os.O_RDONLY | FLAGS)
+    try:
+        about = os.fstat(file)
+        is_plain = stat.S_ISREG(about.st_mode) and (not hasattr(os, "geteuid") or about.st_uid == os.geteuid())
+        if not is_plain or about.st_size > LARGEST:
+            return None
+        with open(file, "rb", closefd=False) as opened:
+            return opened.read(LARGEST)
+    finally:
+        os.close(file)
+
+
 def _write_whole(path: Path, data: bytes) -> None:
     # Why no fsync? After a power failure a file may be empty or hold garbage; its seal tells, and it is made again.
-    # On Windows a file is text unless one says so.
-    flags = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | flags, 0o600)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS, 0o600)
     try:
         view = memoryview(data)
         while view:

@@ -35,12 +35,12 @@ def info(as_json: bool, verbose: bool) -> None:
 def clear() -> None:
     """Remove what is in the cache, and only that. Programs that run go on. Exits with 1 where that is not possible."""
     said = _settings()
-    if not said.folder.is_dir():
+    store = Store(said.folder, said.limit)
+    if not store.is_there():
         click.echo(f"there is no cache in {said.folder}")
         return
-    store = Store(said.folder, said.limit)
     if not store.usable():
-        raise click.exceptions.Exit(1)  # it has said why
+        raise Failure(f"error: the cache in {said.folder} cannot be used")
     try:
         size = store.clear()
     except OSError as error:

@@ -88,6 +88,15 @@ def test_a_folder_that_cannot_be_used(sessions: Sessions) -> None:
     assert list((sessions.folder / "cache" / "files").iterdir())
 
 
+@pytest.mark.parametrize("name", ["a file", "a file/cache", "x" * 300])
+def test_a_place_where_no_folder_can_be(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "a file").write_text("")
+    monkeypatch.setenv("KDSL_CACHE_DIR", str(tmp_path / name))
+    for arguments in (["info"], ["info", "--json"], ["clear"]):
+        assert command(*arguments).exit_code == 1
+    assert kdsl.compile(Kernel(halved.function, halved.options), target="sm_90").kernels == ("halved",)
+
+
 def test_a_size_that_is_none(
     sessions: Sessions, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -117,7 +126,7 @@ def test_sizes(said: str, limit: int) -> None:
     assert settings({"KDSL_CACHE_SIZE": said}).limit == limit
 
 
-@pytest.mark.parametrize("said", ["-1", "1.5M", "M", "12q", "0x10"])
+@pytest.mark.parametrize("said", ["-1", "1.5M", "M", "12q", "0x10", "9" * 5000])
 def test_wrong_sizes(said: str) -> None:
     with pytest.raises(SettingError, match="a size is a number of bytes"):
         settings({"KDSL_CACHE_SIZE": said})
@@ -133,6 +142,22 @@ def test_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert settings({"KDSL_CACHE_DIR": str(tmp_path)}).folder == tmp_path
     assert not any(settings({"KDSL_CACHE": off}).enabled for off in ("0", "off", "No", " false "))
     assert all(settings({"KDSL_CACHE": on}).enabled for on in ("", "1", "on"))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the specification of Linux's desktops")
+def test_a_relative_folder_for_caches_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_folder({"XDG_CACHE_HOME": "caches"}) == tmp_path / ".cache" / "kdsl"
+
+
+def test_a_relative_folder_stays_where_it_was(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert settings({"KDSL_CACHE_DIR": "own"}).folder == tmp_path / "own"
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert not settings({"KDSL_CACHE_DIR": "own"}).enabled
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX's users")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import linecache
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ import pytest
 import kdsl
 from kdsl import Array, CompileError, LaunchConfigError, Ptr, cuda_module, f32, i32, kernel, thread_idx
 from kdsl.cache import CACHE, compilations
+from kdsl.cache.report import report
+from kdsl.cache.settings import Settings
 from kdsl.cache.versions import own_files
 from kdsl.compilation import Compilation, run_pipeline
 from kdsl.compiler import Kernel
@@ -221,11 +225,12 @@ class Dtyped:
 STRANGE = Dtyped()
 
 
-def test_what_cannot_be_told_from_others_is_not_kept(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
-    @kernel
-    def strange(a: Ptr[f32]):
-        a[thread_idx.x] = STRANGE.value
+@kernel
+def strange(a: Ptr[f32]):
+    a[thread_idx.x] = STRANGE.value
 
+
+def test_what_cannot_be_told_from_others_is_not_kept(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
     out = np.zeros(2, np.float32)
     again(strange)[1, 2](out)
     monkeypatch.setattr(Dtyped, "value", 2.0)
@@ -266,11 +271,15 @@ def test_another_libdevice_is_another_entry(
     kdsl.compile(again(sines), target="sm_90")
     kdsl.compile(again(sines), target="sm_90")
     assert (sessions.count("hits"), sessions.count("misses")) == (1, 1)
-    (tmp_path / "other.bc").write_bytes(b"")
-    monkeypatch.setattr(dependencies, "find", lambda: tmp_path / "other.bc")
-    kdsl.compile(again(sines), target="sm_90")
+    other = tmp_path / "other.bc"
+    monkeypatch.setattr(dependencies, "find", lambda: other)
+    for content in (b"1", b"2"):
+        other.unlink(missing_ok=True)
+        other.write_bytes(content)
+        os.utime(other, (1, 1))  # as installers do that want the same bytes each time
+        kdsl.compile(again(sines), target="sm_90")
     kdsl.compile(again(scaled), target="sm_90")
-    assert (sessions.count("hits"), sessions.count("misses")) == (1, 3)
+    assert (sessions.count("hits"), sessions.count("misses")) == (1, 4)
 
 
 def test_a_kdsl_that_is_worked_on_has_no_version(tmp_path: Path) -> None:
@@ -285,9 +294,11 @@ def test_a_kdsl_that_is_worked_on_has_no_version(tmp_path: Path) -> None:
     third = own_files(folder)
     record = tmp_path / f"kdsl-{kdsl.__version__}.dist-info" / "RECORD"
     record.parent.mkdir()
-    record.write_text("an installed one has a list of its files")
+    record.write_text("an installed one has a list of its files: 1")
+    os.utime(record, (1, 1))
     installed = own_files(folder)
-    record.write_text("an installed one has a list of its files, and is installed again")
+    record.write_text("an installed one has a list of its files: 2")
+    os.utime(record, (1, 1))
     assert len({str(found) for found in (first, second, third, installed, own_files(folder))}) == 5
 
 
@@ -310,3 +321,29 @@ def test_what_changes_while_it_is_compiled_is_not_kept(sessions: Sessions, monke
 def text_of(made: Any) -> str:
     """With f32 constants as PTX has them."""
     return re.sub(r"0f([0-9a-fA-F]{8})", lambda m: f"0f{m[1].upper()}", kdsl.compile(made, target="sm_90").ptx)
+
+
+WRONG: list[Any] = [None, 1, "x", [], {}, [1], [[1]], [[[1, 2, 3]]], [[["part", -1, "globals"]]], [[["part", 99, "x"]]],
+    [[["part", 0, ["x"]]]], [[["no way", 0, "x"]]], [[["global", 0, "x"]]], {"kernels": [], "variables": [["x", 99]], "externs": []},
+    {"kernels": [[1, 2, 3]], "variables": [], "externs": []}, {"kernels": [["k", "a", "b", "c", "d", "e"]], "variables": [], "externs": []},
+    {"kernels": [[5, None, None, None, False, 1]], "variables": [], "externs": []},
+    {"kernels": [["k", None, None, [1], False, 1]], "variables": [], "externs": []}, {"kernels": 1, "variables": 1, "externs": 1},
+    {"kernels": [], "variables": [["x", 0]], "externs": []}, {"kernels": [], "variables": [], "externs": [0]}]  # fmt: skip
+TEXTS = [b"", b"{", b"\xff", b"[" * 100_000, b'{"kernels": [], "variables": [[0, ' + b"9" * 5000 + b"]]}", b"NaN",
+         *(json.dumps(one).encode() for one in WRONG)]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["recipes.json", "entry.json", "uncached.json"])
+def test_what_another_program_wrote_is_made_again(kind: str, sessions: Sessions) -> None:
+    """Its seal is right, for that is no secret."""
+    right = kdsl.compile(again(scaled), target="sm_90").ptx
+    kdsl.compile(again(strange), target="sm_90")
+    cache = CACHE.current()
+    assert cache is not None
+    (name,) = [entry.name for entry in cache.store.files() if entry.name.endswith(kind)]
+    for text in TEXTS:
+        assert cache.store.write(name, text)
+        made = kdsl.compile(again(scaled), target="sm_90")
+        assert (made.ptx, made.kernels) == (right, ("scaled",)), text
+        report(Settings(cache.store.folder))
+    assert kdsl.compile(again(scaled), target="sm_90").key is not None

@@ -21,7 +21,14 @@ from kdsl.cache.store import Store
 from tests.cache.programs import ROOT
 
 CONTENT = b".version 7.8\n" + bytes(range(256))
-NAME = "0123.ptx"
+
+
+def named(number: int, kind: str = "ptx") -> str:
+    """A name as the cache gives its files."""
+    return f"{number:048x}.{kind}"
+
+
+NAME, OTHER = named(0x123), named(0x456)
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX's permissions, signals and limits")
 
 
@@ -66,8 +73,8 @@ def test_every_flipped_bit_is_seen(store: Store) -> None:
 
 def test_a_file_under_another_name_is_not_taken(store: Store) -> None:
     store.write(NAME, CONTENT)
-    file_of(store).rename(file_of(store, "4567.ptx"))
-    assert store.read("4567.ptx") is None
+    file_of(store).rename(file_of(store, OTHER))
+    assert store.read(OTHER) is None
 
 
 @posix
@@ -145,7 +152,7 @@ def test_a_disk_that_takes_nothing(number: int, store: Store, monkeypatch: pytes
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "write", refuse)
-    assert not store.write("4567.ptx", CONTENT)
+    assert not store.write(OTHER, CONTENT)
     store.count("hits")
     assert [entry.name for entry in store.files()] == [NAME]
     assert store.read(NAME) == CONTENT
@@ -158,7 +165,7 @@ def test_a_file_that_grows_too_large_for_the_system(store: Store) -> None:
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
     try:
-        assert not store.write("4567.ptx", bytes(5000))
+        assert not store.write(OTHER, bytes(5000))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, before)
@@ -173,13 +180,13 @@ def aged(store: Store, name: str, seconds: float) -> None:
 def test_the_group_used_longest_ago_goes_first(tmp_path: Path) -> None:
     store = Store(tmp_path / "cache", 1 << 20)
     for i in range(10):
-        for name in (f"{i}.ptx", f"{i}.entry.json"):
+        for name in (named(i), named(i, "entry.json")):
             store.write(name, bytes(5_000))
             aged(store, name, 100_000 - i)
-    store.use("2.entry.json")
+    store.use(named(2, "entry.json"))
     Store(store.folder, 100_000).sweep()
     assert {entry.name for entry in store.files()} == {
-        f"{i}.{k}" for i in (2, *range(4, 10)) for k in ("ptx", "entry.json")
+        named(i, k) for i in (2, *range(4, 10)) for k in ("ptx", "entry.json")
     }
 
 
@@ -188,19 +195,19 @@ def test_it_stays_below_its_limit(tmp_path: Path) -> None:
     for process in range(50):
         store = Store(tmp_path / "cache", limit)
         for i in range(5):
-            store.write(f"{process}-{i}.ptx", bytes(5_000))
+            store.write(named(5 * process + i), bytes(5_000))
             assert sum(entry.stat().st_size for entry in store.files()) <= limit
-    assert not store.write("large.ptx", bytes(limit + 1))
+    assert not store.write(named(1000), bytes(limit + 1))
     assert sum(entry.stat().st_size for entry in store.files()) > limit // 2
 
 
 def test_a_lower_limit_holds_for_the_next_process(tmp_path: Path) -> None:
     store = Store(tmp_path / "cache", 1 << 20)
     for i in range(100):
-        store.write(f"{i}.ptx", bytes(5_000))
+        store.write(named(i), bytes(5_000))
     swept = tmp_path / "cache" / "counts" / "swept"
     os.utime(swept, (time.time() - 100,) * 2)
-    Store(tmp_path / "cache", 100_000).write("new.ptx", b"")
+    Store(tmp_path / "cache", 100_000).write(named(1000), b"")
     assert sum(entry.stat().st_size for entry in store.files()) <= 100_000
 
 
@@ -225,6 +232,84 @@ def test_clear(store: Store) -> None:
     assert other.exists()
 
 
+def test_what_else_is_in_its_folders_stays(store: Store) -> None:
+    """A folder that the user had before may have folders of these names."""
+    kept = [store.folder / place for place in ("files/thesis.ptx", "files/12.pdf", "files/draft", "counts/votes")]
+    for path in kept:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.write_bytes(bytes(100_000))
+    (store.folder / "files" / "more").mkdir()
+    store.folder.chmod(0o700)
+    store.write(NAME, CONTENT)
+    store.count("hits")
+    assert [entry.name for entry in store.files()] == [NAME]
+    assert Store(store.folder, 10).sweep() is None
+    assert not file_of(store).exists()
+    assert store.write(NAME, CONTENT)
+    assert store.clear() > len(CONTENT)
+    assert all(path.exists() for path in kept)
+
+
+@posix
+def test_what_is_no_plain_file_is_not_read(store: Store, tmp_path: Path) -> None:
+    store.write(NAME, CONTENT)
+    elsewhere = tmp_path / "elsewhere"
+    file_of(store).rename(elsewhere)
+    os.mkfifo(file_of(store))  # reading it would wait forever
+    assert store.read(NAME) is None
+    file_of(store).symlink_to(elsewhere)
+    assert store.read(NAME) is None
+    assert store.write(NAME, b"new")  # in the link's place
+    assert elsewhere.read_bytes().startswith(CONTENT)
+    with file_of(store, OTHER).open("wb") as file:
+        file.truncate(1 << 40)  # a file of holes
+    assert store.read(OTHER) is None
+    file_of(store, OTHER).mkdir()
+    assert store.read(OTHER) is None
+    assert not store.write(OTHER, CONTENT)
+
+
+@posix
+def test_nothing_outside_of_the_folder_is_written(store: Store, tmp_path: Path) -> None:
+    store.count("hits")
+    for place in ("counts/misses", "locks/ab"):
+        (store.folder / place).symlink_to(tmp_path / "outside")
+    os.mkfifo(store.folder / "counts" / "unswept")
+    store.count("misses")
+    with store.lock("ab") as held:
+        assert not held
+    assert store.write(NAME, CONTENT)
+    assert not (tmp_path / "outside").exists()
+
+
+@posix
+def test_a_file_that_another_user_put_there_is_not_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.write(NAME, CONTENT)
+    owner = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)  # the folder was looked at already
+    assert store.read(NAME) is None
+
+
+def test_a_clock_that_is_put_back(store: Store) -> None:
+    store.write(NAME, CONTENT)
+    file_of(store, ".writing-1-old").write_bytes(b"half")
+    for name in (NAME, ".writing-1-old"):
+        aged(store, name, -100_000)
+    store.use(NAME)
+    assert abs(file_of(store).stat().st_mtime - time.time()) < 1000
+    store.sweep()
+    assert [entry.name for entry in store.files()] == [NAME]
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "file/cache"])
+def test_a_place_where_no_folder_can_be(name: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    store = Store(tmp_path / name, 1 << 20)
+    assert store.is_there()
+    assert not store.write(NAME, CONTENT)
+    assert store.read(NAME) is None
+
+
 WRITER = """
 import os, sys
 from pathlib import Path
@@ -234,7 +319,7 @@ print("started", flush=True)
 i = 0
 while True:
     i += 1
-    store.write(f"{i % 5}.ptx", bytes([i % 256]) * (1 << 20))
+    store.write(f"{i % 5:048x}.ptx", bytes([i % 256]) * (1 << 20))
 """
 
 
@@ -253,7 +338,7 @@ def test_killed_while_it_writes(store: Store) -> None:
         process.send_signal(signal.SIGKILL)
         process.communicate()
         for i in range(5):
-            content = store.read(f"{i}.ptx")
+            content = store.read(named(i))
             assert content is None or (len(content) == 1 << 20 and len(set(content)) == 1)
 
 
@@ -318,6 +403,22 @@ def test_a_lock_ends_with_its_holder_and_is_not_waited_for_forever(tmp_path: Pat
     holder.communicate()
     with locked(path, longest=5.0) as held:
         assert held
+
+
+@posix
+def test_a_lock_is_free_though_a_fork_has_its_file(tmp_path: Path) -> None:
+    with locked(tmp_path / "lock") as held:
+        assert held
+        child = os.fork()
+        if not child:
+            time.sleep(60)
+            os._exit(0)
+    try:
+        with locked(tmp_path / "lock", longest=0.5) as held:
+            assert held
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 def test_no_lock_where_there_can_be_none(tmp_path: Path) -> None:
