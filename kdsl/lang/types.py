@@ -299,7 +299,7 @@ def as_type(annotation: Any) -> Type:
             return python[annotation]
         dtype = np.dtype(annotation)
     except TypeError:
-        raise TypeError(f"{annotation!r} is not a type of the kernel language") from None
+        raise _no_type(annotation) from None
     for scalar in SCALARS.values():
         if scalar.name not in ML_DTYPES and scalar.numpy == dtype:
             return scalar
@@ -309,4 +309,11 @@ def as_type(annotation: Any) -> Type:
     for name, theirs in ML_DTYPES.items():
         if dtype.name == theirs:
             return SCALARS[name]
-    raise TypeError(f"{annotation!r} is not a type of the kernel language")
+    raise _no_type(annotation)
+
+
+def _no_type(annotation: Any) -> TypeError:
+    from kdsl.lang.foreign_names import name_meant  # start-up cost: for mistakes alone
+
+    meant = name_meant(annotation)
+    return TypeError(f"{annotation!r} is not a type of the kernel language" + (f"; write {meant}" if meant else ""))

@@ -8,6 +8,7 @@ import numpy as np
 
 from kdsl.runtime.host_values import HostArray, host_array
 from kdsl.runtime.layout import reach
+from kdsl.runtime.scalars import shown
 
 if TYPE_CHECKING:
     from kdsl.runtime.memory import DeviceArray
@@ -23,11 +24,32 @@ def host_bytes(array: HostArray) -> memoryview:
 def check_out(array: DeviceArray, out: Any) -> None:
     """TypeError or ValueError unless the array's elements can be copied into ``out``."""
     if not isinstance(out, np.ndarray):
-        raise TypeError(f"out must be a NumPy array, got {type(out).__name__}")
+        fix = ""
+        if hasattr(out, "layout"):
+            fix = "; a.copy_to(b) and b.copy_from(a) copy between device arrays"
+        elif hasattr(out, "handle"):
+            fix = "; a stream goes by name, to_host(stream=s)"
+        raise TypeError(f"out must be a NumPy array, got {shown(out)}{fix}")
     if out.shape != array.shape or out.dtype != array.dtype:
-        raise ValueError(f"out has {out.dtype}{list(out.shape)}, this array {array.dtype}{list(array.shape)}")
+        raise ValueError(
+            f"out has {out.dtype}{list(out.shape)}, this array {array.dtype}{list(array.shape)}; without out, "
+            "to_host() makes one that fits"
+        )
     if not out.flags.writeable:
-        raise ValueError("out is read-only")
+        raise ValueError("out is read-only; without out, to_host() makes an array")
+
+
+def check_source(array: DeviceArray, source: Any) -> None:
+    """ValueError unless the elements of a NumPy array or a DeviceArray can be copied into the array as they are."""
+    if source.shape != array.shape or source.dtype.newbyteorder("=") != array.dtype:
+        fix = ""
+        if source.dtype.kind in "biufc" and source.dtype.newbyteorder("=") != array.dtype:
+            fix = f"; convert it, np.asarray(source).astype({array.dtype.name!r})"
+        elif source.shape != array.shape:
+            fix = "; a[...] = source broadcasts, and copies into a part"
+        raise ValueError(
+            f"the source has {source.dtype}{list(source.shape)}, this array {array.dtype}{list(array.shape)}{fix}"
+        )
 
 
 def read(array: DeviceArray, out: HostArray) -> None:
@@ -112,7 +134,7 @@ def fill(array: DeviceArray, value: Any) -> None:
     """Set every element to ``value``."""
     element = host_array(value, array.layout.type)
     if element.ndim:
-        raise ValueError(f"fill() takes one value, got an array of shape {element.shape}: write a[...] = values")
+        raise ValueError(f"one value fills an array, got values of shape {element.shape}: write a[...] = values")
     if not array.size:
         return
     pattern = element.tobytes()

@@ -9,8 +9,9 @@ import numpy as np
 from kdsl.backend import Backend
 from kdsl.lang.types import F32
 from kdsl.runtime import array_copies
+from kdsl.runtime.element_types import element_type
 from kdsl.runtime.host_values import as_numpy, is_masked
-from kdsl.runtime.layout import element_type, normal_shape
+from kdsl.runtime.layout import normal_shape
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.scalars import shown
 

@@ -43,7 +43,7 @@ def indexed(array: Geometry, key: Any) -> Geometry:
             continue
         extent, stride = array.shape[axis], array.strides[axis]
         if isinstance(part, slice):
-            start, stop, step = part.indices(extent)
+            start, stop, step = _ends(part, extent)
             count = len(range(start, stop, step))
             shape.append(count)
             strides.append(stride * step)
@@ -70,6 +70,13 @@ def _whole(array: Geometry, keys: tuple[Any, ...]) -> tuple[Any, ...]:
     if Ellipsis in keys[at + 1 :]:
         raise IndexError("an index has at most one ellipsis, ...")
     return (*keys[:at], *rest, *keys[at + 1 :])
+
+
+def _ends(part: slice, extent: int) -> tuple[int, int, int]:
+    try:
+        return part.indices(extent)
+    except TypeError:
+        raise TypeError(f"a DeviceArray is sliced by ints and None, got {part!r}") from None
 
 
 def _place(part: Any, axis: int, extent: int) -> int:

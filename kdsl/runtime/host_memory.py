@@ -12,7 +12,8 @@ import numpy as np
 
 from kdsl.backend import Backend, device_name
 from kdsl.lang.types import F32
-from kdsl.runtime.layout import checked_bytes, element_type, normal_shape
+from kdsl.runtime.element_types import element_type
+from kdsl.runtime.layout import checked_bytes, normal_shape
 from kdsl.runtime.stream import stream_handle
 
 Kind = Literal["pinned", "mapped", "managed"]

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from kdsl.backend import Backend
-from kdsl.lang.struct_dtype import struct_of_dtype
 from kdsl.lang.struct_type import StructType
-from kdsl.lang.types import ScalarType, as_type
+from kdsl.lang.types import ScalarType
 
 INT32_ELEMENTS = 2**31 - 1
 MOST_BYTES = 2**63 - 1
@@ -45,30 +44,22 @@ def _layout(backend: Any, type_: ScalarType | StructType, wide: bool, form: str)
     return Layout(backend, type_, wide, form)
 
 
-def element_type(dtype: Any) -> ScalarType | StructType:
-    """The type that a dtype (ours, Python's or any that NumPy takes) means, or a `@struct` class; TypeError for what
-    kernels cannot hold.
-    """
-    if isinstance(dtype, (list, dict)):
-        unhashable: Any = dtype
-        dtype = np.dtype(unhashable)
-    if isinstance(dtype, np.dtype) and dtype.names is not None:
-        return struct_of_dtype(dtype)
-    found = as_type(dtype)
-    if not isinstance(found, ScalarType | StructType):
-        raise TypeError(f"the elements of a DeviceArray are scalars or structs, got {found}")
-    return found
-
-
 def normal_shape(shape: Any) -> tuple[int, ...]:
     """A shape as a tuple of ints, from an int or a sequence; ValueError for negative extents and too many of them."""
     extents = shape if isinstance(shape, (tuple, list)) else (shape,)
     try:
+        if any(isinstance(extent, bool) for extent in extents):
+            raise TypeError
         out = tuple(operator.index(extent) for extent in extents)
     except TypeError:
-        raise TypeError(f"a shape is an int or a tuple of ints, got {shape!r}") from None
+        fix = ""
+        if any(isinstance(extent, (float, np.floating)) for extent in extents):
+            fix = "; int(n) is one, and n // 2 divides to one"
+        elif hasattr(shape, "shape"):
+            fix = "; write a.shape for an array as large as another one, kdsl.to_device(a) for a copy of it"
+        raise TypeError(f"a shape is an int or a tuple of ints, got {shape!r}{fix}") from None
     if any(extent < 0 for extent in out):
-        raise ValueError(f"negative extent in the shape {out}")
+        raise ValueError(f"negative extent in the shape {out}: every extent is at least 0")
     if len(out) > MOST_DIMENSIONS:
         raise ValueError(f"a shape of {len(out)} dimensions: NumPy and kdsl have at most {MOST_DIMENSIONS}")
     return out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -12,25 +12,25 @@ from kdsl.backend import Backend, device_name
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ScalarType
 from kdsl.runtime import array_copies, array_streams, array_views, dlpack_export
-from kdsl.runtime.absent import Absent
 from kdsl.runtime.allocation import Allocation, MemoryUser
 from kdsl.runtime.array_views import Geometry
 from kdsl.runtime.device import Device
+from kdsl.runtime.element_types import element_type
 from kdsl.runtime.host_values import HostArray, as_numpy, host_array
 from kdsl.runtime.layout import (
     INT32_ELEMENTS,
     Layout,
     checked_bytes,
     contiguous_strides,
-    element_type,
     is_contiguous,
     layout_of,
     reach,
 )
 from kdsl.runtime.peers import are_peers
+from kdsl.runtime.unlike_numpy import UnlikeNumpy
 
 
-class DeviceArray:
+class DeviceArray(UnlikeNumpy):
     """An array in device memory, or a view of one; the memory is freed with the last array that uses it.
 
     Made by `to_device`, `empty`, `zeros` and `full`, C-contiguous. Indexing by ints and slices, `reshape`, `ravel`,
@@ -43,9 +43,6 @@ class DeviceArray:
     shape: tuple[int, ...]
     _owner: Any
     _strides: tuple[int, ...] | None
-
-    # NumPy's operators and functions leave it alone.
-    __array_ufunc__ = None
 
     def __init__(
         self,
@@ -86,6 +83,9 @@ class DeviceArray:
         fix = {"shape": "write a.reshape(...)", "strides": "index a, or write a.copy()", "dtype": "write a.view(dtype)",
                "T": "write a.T[...] = values", "device": "write a.to(device)"}.get(name)  # fmt: skip
         raise AttributeError(f"{name!r} of a DeviceArray cannot be set" + (f": {fix}" if fix else ""))
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"{name!r} of a DeviceArray cannot be deleted; a.free() gives its memory back")
 
     @property
     def backend(self) -> Backend:
@@ -173,10 +173,7 @@ class DeviceArray:
         """
         self.check_live()
         array = source if isinstance(source, DeviceArray) else as_numpy(source)
-        if array.shape != self.shape or array.dtype.newbyteorder("=") != self.dtype:
-            raise ValueError(
-                f"the source has {array.dtype}{list(array.shape)}, this array {self.dtype}{list(self.shape)}"
-            )
+        array_copies.check_source(self, array)
         if stream is None:
             self[...] = source
             return
@@ -188,6 +185,8 @@ class DeviceArray:
         """Copy all elements to a host array or a DeviceArray of the same shape and dtype, as `to_host` and `copy_from`
         do.
         """
+        if destination is None:
+            raise TypeError("copy_to takes an array to copy to, got None: a.to_host() makes one")
         if isinstance(destination, DeviceArray):
             destination.copy_from(self, stream=stream)
         else:
@@ -347,7 +346,7 @@ class DeviceArray:
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of a 0-dimensional DeviceArray")
+            raise TypeError("a DeviceArray without dimensions has no len(): a.item() is its one element")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[DeviceArray]:
@@ -355,33 +354,12 @@ class DeviceArray:
             raise TypeError("a DeviceArray does not iterate over its elements, each a copy: iterate over a.to_host()")
         return (self[index] for index in range(self.shape[0]))
 
+    def __reversed__(self) -> Iterator[DeviceArray]:
+        return iter(self[::-1])
+
     def __repr__(self) -> str:
         form = f", {self.layout.form}" if self.layout.form else ""
         return f"DeviceArray(shape={self.shape}, dtype={self.dtype}, on {device_name(self.backend)}{form})"
-
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("a DeviceArray is not copied to the host unasked: use .to_host()")
-
-    def __bool__(self) -> NoReturn:
-        raise TypeError("a DeviceArray has no truth value: write a is not None, a.size > 0, or test a.to_host()")
-
-    def __eq__(self, other: object) -> NoReturn:
-        raise TypeError(
-            "DeviceArrays are not compared: write np.array_equal(a.to_host(), b.to_host()), or a is b for the object"
-        )
-
-    __ne__ = __eq__
-    __hash__ = object.__hash__
-
-    if not TYPE_CHECKING:
-        astype = Absent("convert on the host, kdsl.to_device(a.to_host().astype(...)), or in a kernel")
-        flatten = Absent("write a.copy().ravel()")
-        get = Absent("write a.to_host()")
-        copy_to_host = Absent("write a.to_host()")
-        numpy = Absent("write a.to_host()")
-        cpu = Absent("write a.to_host()")
-        tolist = Absent("write a.to_host().tolist()")
-        sum = Absent("write a kernel, or a.to_host().sum()")
 
 
 def _check_broadcast(shape: tuple[int, ...], target: tuple[int, ...]) -> None:

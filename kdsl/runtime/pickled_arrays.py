@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kdsl.runtime.device import Device
+from kdsl.runtime.element_types import element_type
 from kdsl.runtime.host_values import HostArray
-from kdsl.runtime.layout import element_type
 from kdsl.runtime.memory import DeviceArray
 
 

@@ -16,6 +16,7 @@ import pytest
 
 import kdsl
 from kdsl import Ptr, block_dim, block_idx, f32, i32, kernel, thread_idx
+from kdsl.runtime.element_types import element_type
 from kdsl.runtime.host_memory import device_address, memory_of
 
 KINDS = [kdsl.pinned_empty, kdsl.mapped_empty, kdsl.managed_empty]
@@ -123,7 +124,7 @@ def test_they_are_the_memory_that_kernels_see(device: str) -> None:
     assert memory is not None
     assert device_address(array[4:], memory) == device_address(array, memory) + 16
     array[:] = 7
-    d = kdsl.DeviceArray((16,), kdsl.runtime.layout.element_type(i32), memory.backend, memory, memory.device)
+    d = kdsl.DeviceArray((16,), element_type(i32), memory.backend, memory, memory.device)
     assert d.to_host().tolist() == [7] * 16
     array[3] = 1
     assert d[3].item() == 1

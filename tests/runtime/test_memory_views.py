@@ -178,7 +178,7 @@ def test_items_and_iteration(device: str) -> None:
         array.item()
     with pytest.raises(TypeError, match=r"iterate over a\.to_host\(\)"):
         list(array[0])
-    with pytest.raises(TypeError, match="0-dimensional"):
+    with pytest.raises(TypeError, match="without dimensions"):
         len(array[0, 0])
 
 
@@ -250,8 +250,6 @@ def test_an_array_is_neither_compared_nor_a_truth_nor_anothers() -> None:
             compare()
     with pytest.raises(TypeError, match="no truth value"):
         bool(array)
-    with pytest.raises(TypeError):
-        np.ones(3) + array  # type: ignore[operator]
     assert array in [array] and {array: 1}[array] == 1
     for name in ("astype", "numpy", "get", "sum"):
         assert not hasattr(array, name)
