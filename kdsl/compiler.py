@@ -19,7 +19,6 @@ from kdsl.runtime.call_names import NOT_GIVEN
 from kdsl.runtime.configurations import Configurations
 from kdsl.runtime.dynamo import leave_alone, untraced
 from kdsl.runtime.errors import ExtentError, LaunchConfigError
-from kdsl.runtime.mistakes import USERS_MISTAKES
 
 # Start-up cost: decorating a function imports little. What launches need is imported by the first one, while the
 # driver starts; what compiles, by who compiles.
@@ -194,6 +193,7 @@ class Kernel(Generic[P]):
         start_beside()
         from kdsl.parameters import by_name, with_defaults
         from kdsl.runtime.call_names import PREPARED
+        from kdsl.runtime.mistakes import USERS_MISTAKES
         from kdsl.runtime.prepared import prepare, split_configuration
 
         leave_alone()

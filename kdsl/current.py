@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import operator
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kdsl.backend import Backend
 from kdsl.device_choice import DeviceChoiceError, Devices, InvalidChoice
 from kdsl.records import dataclass
 from kdsl.runtime.device import Device, entered_device
-from kdsl.timeline import Timeline
+
+if TYPE_CHECKING:  # start-up cost
+    from kdsl.timeline import Timeline
 
 DEVICES = Devices(synchronous=os.environ.get("KDSL_SYNC", "") not in ("", "0"))
 

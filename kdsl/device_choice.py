@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kdsl.backend import Backend
 from kdsl.locks import Lock
-from kdsl.timeline import Timeline
-from kdsl.tracing import trace
+
+if TYPE_CHECKING:  # start-up cost
+    from kdsl.timeline import Timeline
 
 
 class DeviceChoiceError(Exception):
@@ -38,6 +40,8 @@ class Devices:
 
     def trace(self, *, calls: bool) -> Timeline:
         """Record every compilation; with ``calls`` also what devices started from now on are asked to do."""
+        from kdsl.timeline import Timeline  # start-up cost
+
         self.timeline = self.timeline or Timeline()
         self.trace_calls = calls
         return self.timeline
@@ -134,5 +138,7 @@ def _emulator(ordinal: int, step_limit: int | None, timeline: Timeline | None) -
         raise InvalidChoice(f"there is no 'emulator:{ordinal}'; emulators are numbered from 0 to {MOST_EMULATORS - 1}")
     emulator: Backend = Emulator(ordinal=ordinal, step_limit=STEP_LIMIT if step_limit is None else step_limit)
     if timeline:
+        from kdsl.tracing import trace  # start-up cost
+
         trace(emulator, timeline)
     return emulator

@@ -75,19 +75,26 @@ def test_the_driver_is_started_in_c_beside(tmp_path: Path) -> None:
         pytest.skip("needs gcc")
     source = tmp_path / "driver.c"
     source.write_text(
-        "static int calls, failing, device_of; static void *made;\n"
+        "static int calls, failing, device_of; static void *made, *allocated;\n"
         "void fail_at(int n) { failing = n; calls = 0; made = 0; }\n"
         "static int result(void) { return ++calls == failing ? 100 : 0; }\n"
         "int cuInit(unsigned flags) { return flags ? 1 : result(); }\n"
         "int cuDeviceGet(int *device, int ordinal) { *device = 70 + ordinal; return result(); }\n"
         "int cuDevicePrimaryCtxRetain(void **context, int device) { *context = made = (void *)(long)device; return result(); }\n"
-        "int called(void) { return calls; }\nlong retained(void) { return (long)made; }\n"
+        "int cuCtxSetCurrent(void *context) { return context == made ? result() : 1; }\n"
+        "int cuMemAllocAsync(void **address, unsigned long size, void *stream)"
+        " { allocated = *address = (void *)(size + 8); return stream ? 1 : result(); }\n"
+        "int cuMemFreeAsync(void *address, void *stream)"
+        " { if (address == allocated) allocated = 0; return stream ? 1 : result(); }\n"
+        "int called(void) { return calls; }\nlong retained(void) { return (long)made; }\nlong left(void) { return (long)allocated; }\n"
     )
     library = str(tmp_path / "driver.so")
     subprocess.run([compiler, "-shared", "-fPIC", str(source), "-o", library], check=True)
     driver = ctypes.CDLL(library)
-    for failing, code, called, retained in ((0, 0, 3, 73), (1, 100, 1, 0), (2, 100, 2, 0), (3, 100, 3, 73)):
+    steps = ((0, 0, 6, 73), (1, 100, 1, 0), (2, 100, 2, 0), (3, 100, 3, 73), (4, 100, 4, 73), (5, 100, 5, 73))
+    for failing, code, called, retained in steps:
         driver.fail_at(failing)
         assert driver_start.start(3, library) == code
         assert (driver.called(), driver.retained()) == (called, retained)
+        assert failing or not driver.left()
     assert driver_start.start(0, str(tmp_path / "missing.so")) == -1

@@ -5,8 +5,6 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from kdsl.target import Target
-
 MOST_THREADS, MOST_ALONG_Z = 1024, 64
 """Of a block, on every architecture so far (CUDA C++ Programming Guide, compute capabilities)."""
 REGISTERS_OF_BLOCK = 65536
@@ -53,6 +51,8 @@ def given_min_arch(value: Any) -> str | None:
     if not isinstance(value, str):
         raise TypeError(f'min_arch takes an architecture, such as "sm_80", got {value!r}')
     try:
+        from kdsl.target import Target  # start-up cost
+
         return Target.parse(value).name
     except ValueError as error:
         raise TypeError(f"min_arch: {error}") from None

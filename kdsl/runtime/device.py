@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kdsl.backend import Backend, DeviceError, DeviceLimits, device_name
-from kdsl.runtime import memory_pool
-from kdsl.runtime.memory_pool import MemoryInfo
-from kdsl.runtime.peers import are_peers
+
+if TYPE_CHECKING:  # start-up cost: whoever decorates a function asks no device anything
+    from kdsl.runtime.memory_pool import MemoryInfo
 
 _Entered = tuple[Backend, Any]  # and the block around it
 # Why a context variable? It belongs to one thread, and in it to one asyncio task, which a thread's local does not.
@@ -82,7 +82,9 @@ class Device:
 
     def memory_info(self) -> MemoryInfo:
         """How much memory it has, and how much of it arrays here use."""
-        return memory_pool.memory_info(self.backend)
+        from kdsl.runtime.memory_pool import memory_info
+
+        return memory_info(self.backend)
 
     def synchronize(self) -> None:
         """Wait for all work on it, and raise what went wrong in it, a DeviceError."""
@@ -90,6 +92,8 @@ class Device:
 
     def can_access_peer(self, other: Device) -> bool:
         """Whether kernels here could use the other device's arrays: always, if it is this one."""
+        from kdsl.runtime.peers import are_peers
+
         if other.backend is self.backend:
             return True
         return are_peers(self.backend, other.backend) and bool(self._peers.can_reach(other.backend))
@@ -98,6 +102,8 @@ class Device:
         """Let kernels that run here take the other device's arrays too, from now on; the other way round is a call of
         its own. DeviceError if there is no path between the two, ValueError for devices of two kinds.
         """
+        from kdsl.runtime.peers import are_peers
+
         if not isinstance(other, Device):
             raise TypeError(f"a kdsl.Device is needed, got {other!r}")
         if other.backend is self.backend:

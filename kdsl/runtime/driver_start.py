@@ -26,7 +26,11 @@ def start(ordinal: int, library: str) -> int:
         driver = ctypes.CDLL(library)
     except OSError:
         return -1
-    device, context = ctypes.c_int(), ctypes.c_void_p()
+    device, context, address = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p()
     code: int = driver.cuInit(0)
     code = code or driver.cuDeviceGet(ctypes.byref(device), ctypes.c_int(ordinal))
-    return code or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+    code = code or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+    # The first allocation from a pool, whichever pool, takes a hundredth of a second: here, while kernels are loaded.
+    code = code or driver.cuCtxSetCurrent(context)
+    code = code or driver.cuMemAllocAsync(ctypes.byref(address), ctypes.c_size_t(1), None)
+    return code or driver.cuMemFreeAsync(address, None)
