@@ -193,7 +193,7 @@ class Kernel(Generic[P]):
         start_beside()
         from kdsl.parameters import by_name, with_defaults
         from kdsl.runtime.call_names import PREPARED
-        from kdsl.runtime.mistakes import USERS_MISTAKES
+        from kdsl.runtime.mistakes import users_mistakes
         from kdsl.runtime.prepared import prepare, split_configuration
 
         leave_alone()
@@ -205,7 +205,7 @@ class Kernel(Generic[P]):
                 return prepare(self.specialize((), given).launcher, config, given)
             except ExtentError:
                 return prepare(self.specialize((), given, wide=True).launcher, config, given)
-        except USERS_MISTAKES as error:
+        except users_mistakes() as error:
             raise error.with_traceback(None) from error.__cause__
 
     @property

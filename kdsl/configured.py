@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
 from kdsl.current import start_beside
 from kdsl.runtime.dynamo import leave_alone, untraced
-from kdsl.runtime.mistakes import USERS_MISTAKES
+from kdsl.runtime.mistakes import users_mistakes
 
 # Start-up cost: what launches need is imported by the first one, while the driver starts.
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class ConfiguredKernel(Generic[P]):
     def __call__(self, /, *arguments: Any, **keywords: Any) -> None:
         try:
             self._run(*arguments, **keywords)
-        except USERS_MISTAKES as error:
+        except users_mistakes() as error:
             # A mistake of the user's: the traceback shows their launch, without a screen of our frames.
             raise error.with_traceback(None) from error.__cause__
 

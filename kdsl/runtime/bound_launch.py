@@ -21,7 +21,7 @@ from kdsl.runtime.hooks import HOOKS, Observed
 from kdsl.runtime.host_arrays import HostArrays, Staged
 from kdsl.runtime.launch_parameters import ArrayArgument, Parameter
 from kdsl.runtime.launcher_code import MISSING
-from kdsl.runtime.mistakes import USERS_MISTAKES
+from kdsl.runtime.mistakes import users_mistakes
 from kdsl.runtime.peers import LEGACY_STREAM, ordered
 from kdsl.runtime.stream_backend import streams_of
 
@@ -69,7 +69,7 @@ class BoundLaunch:
             if unknown:
                 check_names(self.launcher.kernel, self.launcher.names, unknown)
             self._check_and_run(given)
-        except USERS_MISTAKES as error:
+        except users_mistakes() as error:
             # A mistake of the user's: the traceback shows their launch, without a screen of our frames.
             raise error.with_traceback(None) from error.__cause__
 

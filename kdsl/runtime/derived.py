@@ -28,7 +28,7 @@ from kdsl.runtime.launcher_code import FAILURES, MISSING
 from kdsl.runtime.layout import contiguous_strides
 from kdsl.runtime.markers import unmarked
 from kdsl.runtime.memory import DeviceArray
-from kdsl.runtime.mistakes import USERS_MISTAKES
+from kdsl.runtime.mistakes import users_mistakes
 from kdsl.runtime.packer import name_prefix
 
 Run = Callable[..., None]
@@ -158,7 +158,7 @@ class DerivedLaunches:
                 self._keys[config] = key
             self._known[key] = run
             self._passed(run, given)
-        except USERS_MISTAKES as error:
+        except users_mistakes() as error:
             raise error.with_traceback(None) from error.__cause__
 
     def _passed(self, run: Run, given: tuple[Any, ...]) -> None:

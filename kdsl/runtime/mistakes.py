@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from kdsl.backend import DeviceError
 from kdsl.runtime.errors import ArgumentError, LaunchConfigError
-from kdsl.source import CompileError
 
-USERS_MISTAKES = (CompileError, ArgumentError, LaunchConfigError, DeviceError)
+
+def users_mistakes() -> tuple[type[Exception], ...]:
+    """For an ``except``, which asks only when something was raised."""
+    from kdsl.source import CompileError  # start-up cost: what a first launch imports before the driver is begun with
+
+    return CompileError, ArgumentError, LaunchConfigError, DeviceError
