@@ -57,15 +57,25 @@ class Captures:
     def __bool__(self) -> bool:
         return bool(self._active)
 
+    def __contains__(self, capture: Capture) -> bool:
+        return capture in self._active
+
     def begin(self, stream: int, blocking: bool) -> Capture:
         capture = Capture(stream, blocking, threading.get_ident())
         self._active.append(capture)
-        self._changed()
+        try:
+            self._changed()
+        except BaseException:  # Ctrl-C
+            self.end(capture)
+            raise
         return capture
 
     def end(self, capture: Capture) -> None:
-        self._active.remove(capture)
-        self._changed()
+        try:
+            if capture in self._active:
+                self._active.remove(capture)
+        finally:
+            self._changed()
 
     def find(self, stream: int) -> Capture | None:
         """The capture that began in a stream."""
@@ -136,11 +146,14 @@ class Pinned:
 
     def __init__(self, device: Pinning, addresses: Iterable[int]) -> None:
         self._device = device
-        self._allocations = [found for address in addresses if address and (found := device.pin(address)) is not None]
+        self._allocations: list[int] = []
+        for address in addresses:
+            if address and (found := device.pin(address)) is not None:
+                self._allocations.append(found)
 
     def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
         if not is_exiting():
-            for allocation in self._allocations:
+            for allocation in getattr(self, "_allocations", ()):
                 self._device.unpin(allocation)
 
 
@@ -156,6 +169,10 @@ CAPTURED_ELSEWHERE = (
     "order their launches with events"
 )
 NOT_OUTSIDE = "what a capture waits for must be in the capture"
+TWICE = (
+    "the stream is being captured already: launches in it, of functions that are called there too, are a part of that "
+    "capture; make another stream for another graph"
+)
 AGAIN = "launch a graph outside of a capture; what it launches can be captured anew"
 WAITING = "what is captured has not run: wait after the graph was launched"
 ALLOCATING = "make arrays before it; the graph keeps those that its launches use"

@@ -29,6 +29,8 @@ class StreamState:
         self._changed = changed
         self._failures: dict[int, list[BaseException]] = {}
         self._is_shown_at_exit = False
+        self._entries: dict[int, tuple[Any, Any]] = {}
+        self._is_told = False
         self.uses = 0
 
     @property
@@ -39,21 +41,37 @@ class StreamState:
 
     def enter(self, stream: Any) -> None:
         """Make ``stream`` current."""
-        self._current.set((stream, self._current.get()))
-        self._count(1)
+        before = self._current.get()
+        entry = (stream, before)
+        try:
+            self._current.set(entry)
+            self._note(entry, is_entered=True)
+        except BaseException:
+            # Ctrl-C: nobody leaves what was not entered.
+            self._current.set(before)
+            self._note(entry, is_entered=False)
+            raise
 
     def leave(self, stream: Any) -> None:
         """Make current what was so before `enter`."""
-        found = self._current.get()
-        if found is None or found[0] is not stream:
+        entry = self._current.get()
+        if entry is None or entry[0] is not stream:
             raise RuntimeError(f"{stream!r} is left, and it is not the current stream: `with` blocks must nest")
-        self._current.set(found[1])
-        self._count(-1)
+        try:
+            self._current.set(entry[1])
+        finally:
+            self._note(entry, is_entered=False)
 
-    def _count(self, by: int) -> None:
+    def _note(self, entry: tuple[Any, Any], *, is_entered: bool) -> None:
+        """Why not count up and down? After Ctrl-C nobody knows whether that was done; this can be done again."""
         with self._lock:
-            self.uses += by
-            if self.uses == max(by, 0):
+            if is_entered:
+                self._entries[id(entry)] = entry
+            else:
+                self._entries.pop(id(entry), None)
+            self.uses = len(self._entries)
+            if self._is_told != bool(self.uses):
+                self._is_told = bool(self.uses)
                 self._changed()
 
     # Callbacks.

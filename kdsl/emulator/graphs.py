@@ -17,6 +17,7 @@ from kdsl.captures import (
     DEFAULT_STREAM,
     NOT_JOINED,
     NOT_OUTSIDE,
+    TWICE,
     WAITING,
     Capture,
     Captures,
@@ -93,15 +94,29 @@ class EmulatedGraphs(EmulatedStreams):
     def begin_capture(self, stream: int, blocking: bool) -> Capture:
         self._check_stream(stream)
         if self._recording(stream) is not None:
-            raise StreamCaptureError("the stream is being captured already")
-        capture = self.captures.begin(stream, blocking)
-        self._recordings.append(Recording(capture, Graph(), {stream: ()}))
+            raise StreamCaptureError(TWICE)
+        try:
+            capture = self.captures.begin(stream, blocking)
+            self._recordings.append(Recording(capture, Graph(), {stream: ()}))
+        except BaseException:
+            # Ctrl-C: nobody would end it.
+            begun = self.captures.find(stream)
+            if begun is not None:
+                self._finish(begun)
+            raise
         return capture
 
-    def end_capture(self, capture: Capture) -> Graph:
-        recording = next(found for found in self._recordings if found.capture is capture)
-        self._recordings.remove(recording)
+    def _finish(self, capture: Capture) -> Recording | None:
+        recording = next((found for found in self._recordings if found.capture is capture), None)
+        if recording is not None:
+            self._recordings.remove(recording)
         self.captures.end(capture)
+        return recording
+
+    def end_capture(self, capture: Capture) -> Graph:
+        recording = self._finish(capture)
+        if recording is None:
+            raise StreamCaptureError("the end of the capture was interrupted, and nothing was captured")
         nodes = recording.graph.nodes
         inner = {handle for node in nodes for handle in node.depends}
         ends = {node.handle for node in nodes} - inner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kdsl.backend import Launch
+from kdsl.backend import DeviceError, Launch
 from kdsl.captures import (
     ALLOCATING,
     CAPTURED_EVENT,
@@ -12,6 +12,7 @@ from kdsl.captures import (
     DEFAULT_STREAM,
     NOT_JOINED,
     NOT_OUTSIDE,
+    TWICE,
     WAITING,
     Capture,
     Pinned,
@@ -177,15 +178,36 @@ class DriverCaptures(DriverMemory):
     # Captures.
 
     def begin_capture(self, stream: int, blocking: bool) -> Capture:
+        self._calls.enter()
+        if self._capture_info(stream) is not None:
+            raise StreamCaptureError(TWICE)
         self.foreign.settle()
         mode = getattr(self._calls.api.CUstreamCaptureMode, RELAXED)
-        self._calls.call("cuStreamBeginCapture", self._stream(stream), mode)
-        capture = self.captures.begin(stream, blocking)
-        found = self._capture_info(stream)
-        if found is not None:
-            self._capture_ids[found[0]] = capture
-            self._noted[found[0]] = {}
+        try:
+            self._calls.bare("cuStreamBeginCapture", self._stream(stream), mode)
+            capture = self.captures.begin(stream, blocking)
+            found = self._capture_info(stream)
+            if found is not None:
+                self._capture_ids[found[0]] = capture
+                self._noted[found[0]] = {}
+        except DeviceError:
+            raise
+        except BaseException:
+            # Ctrl-C: nobody would end it.
+            self._abandon(stream)
+            raise
         return capture
+
+    def _abandon(self, stream: int) -> None:
+        """End the capture that begins in a stream, and keep nothing of it."""
+        capture = self.captures.find(stream)
+        if capture is not None:
+            self.captures.end(capture)
+            self._forget(capture)
+        if not self._calls.forked and not self._calls.dead and self._capture_info(stream) is not None:
+            code, graph = self._calls.attempt("cuStreamEndCapture", self._stream(stream))
+            if not code and int(graph):
+                self._calls.attempt("cuGraphDestroy", graph)
 
     def _capture_info(self, stream: int) -> tuple[int, Any] | None:
         """The capture's id, and the nodes that the next one will depend on; None if the stream is not captured."""
@@ -216,18 +238,31 @@ class DriverCaptures(DriverMemory):
         self._capture_ids[found[0]].kept.append(Pinned(self, words(parameters)))
 
     def end_capture(self, capture: Capture) -> Any:
-        self._calls.enter()
-        found = self._capture_info(capture.stream)
-        code, graph = self._calls.attempt("cuStreamEndCapture", self._stream(capture.stream))
+        try:
+            self._calls.enter()
+            found = self._capture_info(capture.stream)
+            code, graph = self._calls.attempt("cuStreamEndCapture", self._stream(capture.stream))
+        except BaseException:
+            # Ctrl-C, a kernel's fault, a fork: the stream must not stay captured.
+            self._abandon(capture.stream)
+            raise
+        noted = self._forget(capture)
         self.captures.end(capture)
-        number = next(key for key, known in self._capture_ids.items() if known is capture)
-        del self._capture_ids[number]
-        noted = self._noted.pop(number)
         self._calls.enter()  # what was freed meanwhile is given back
         if code or found is None or not int(graph):
             raise StreamCaptureError(_why_not(code, error_text(self._calls.api, code)))
         self._noted[int(graph)] = noted
         return int(graph)
+
+    def _forget(self, capture: Capture) -> dict[int, Noted]:
+        """What the nodes of a capture that ends launch."""
+        numbers = [number for number, known in self._capture_ids.items() if known is capture]
+        for number in numbers:
+            del self._capture_ids[number]
+        noted: dict[int, Noted] = {}
+        for number in numbers:
+            noted.update(self._noted.pop(number, {}))
+        return noted
 
     # Memory that graphs use.
 

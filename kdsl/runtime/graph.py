@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from kdsl.backend import Backend, Dim3, Launch, device_name
+from kdsl.backend import Backend, DeviceError, Dim3, Launch, device_name
 from kdsl.captures import Capture, Pinned, RecordedNode, StreamCaptureError, words
 from kdsl.runtime.errors import LaunchConfigValueError
 from kdsl.runtime.graph_backend import GraphBackend
@@ -314,7 +315,11 @@ class Capturing(Generic[G]):
                 "the default stream cannot be captured; make a stream: with kdsl.Stream().capture() as graph: ..."
             )
         self._capture = self._device.begin_capture(self._stream.handle, self._stream.blocking)
-        self._stream.__enter__()
+        try:
+            self._stream.__enter__()
+        except BaseException:
+            self._abandon()
+            raise
         return self._graph
 
     def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> None:
@@ -331,3 +336,17 @@ class Capturing(Generic[G]):
             self._device.destroy_graph(handle)
             return
         self._graph._take(handle, self._capture.kept)
+
+    def _abandon(self) -> None:
+        """End the capture, and keep nothing of it."""
+        assert self._capture is not None
+        with suppress(DeviceError, RuntimeError):
+            self._device.destroy_graph(self._device.end_capture(self._capture))
+
+    def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
+        # Ctrl-C at the very beginning of `__exit__`: a stream that stayed captured would never work again.
+        capture: Capture | None = getattr(self, "_capture", None)
+        if capture is not None and capture in self._device.captures and not is_exiting():
+            self._abandon()
+            with suppress(RuntimeError):
+                self._stream.__exit__()

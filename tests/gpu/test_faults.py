@@ -203,3 +203,48 @@ def test_failed_checks(tmp_path: Path, kernel: str, argument: int, kind: str, li
     assert re.fullmatch(
         rf"ContextLostError \w+ None the GPU cannot be used any more in this process, since {said}", second
     )
+
+
+AWAITED = """
+import asyncio
+import time
+import kdsl
+kdsl.set_device("cuda")
+image = {head!r} + b'''.visible .entry faulty(.param .u64 x, .param .u32 turns) {{
+    .reg .b64 %d; .reg .b32 %r; .reg .pred %p;
+    ld.param.u64 %d, [x]; ld.param.u32 %r, [turns];
+    again: nanosleep.u32 1000000; sub.u32 %r, %r, 1; setp.ne.u32 %p, %r, 0; @%p bra again;
+    st.global.u32 [%d], 1; ret; }}'''
+faulty = kdsl.load_module(image).kernel("faulty", [kdsl.u64, kdsl.u32])
+turns = 0
+async def count():
+    global turns
+    while True:
+        turns += 1
+        await asyncio.sleep(0.001)
+async def run():
+    stream, counting = kdsl.Stream(), asyncio.create_task(count())
+    with stream:
+        faulty[1, 1](0xDEAD00000000, {turns})
+    event = stream.record()
+    if {turns} < 100:
+        time.sleep(0.3)
+    for awaited in (stream if {stream} else event, stream, event):
+        try:
+            await awaited
+        except kdsl.DeviceError as error:
+            print(type(error).__name__, error.kernel, kdsl.current_device().state, turns > 5)
+    counting.cancel()
+asyncio.run(run())
+"""
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("turns", [20, 200])
+def test_a_fault_is_raised_at_the_await(turns: int, stream: bool) -> None:
+    """Whether the kernel, which first sleeps for so many milliseconds, fails before the await or during it."""
+    lines = in_a_process(AWAITED.format(head=HEAD, turns=turns, stream=stream)).splitlines()
+    first, *later = (line.rsplit(" ", 1) for line in lines)
+    assert first[0] == "IllegalAddressError faulty lost"
+    assert [said for said, _ in later] == ["ContextLostError faulty lost"] * 2
+    assert turns == 20 or first[1] == "True"

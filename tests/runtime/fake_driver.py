@@ -245,20 +245,24 @@ class FakeDriver(FakeGraphs):
         if not self.record(stream, Node(1, [], copy)):
             copy()
 
-    def _cuMemsetD8Async(self, address: int, value: int, size: int, stream: int) -> None:
-        def fill() -> None:
-            memoryview(self.bytes_at(address, size)).cast("B")[:] = bytes([value]) * size
+    def _fill(self, address: int, pattern: bytes, count: int, stream: int) -> None:
+        size = len(pattern) * count
 
+        def fill() -> None:
+            memoryview(self.bytes_at(address, size)).cast("B")[:] = pattern * count
+
+        assert address % len(pattern) == 0
         if not self.record(stream, Node(2, [], fill)):
             fill()
 
+    def _cuMemsetD8Async(self, address: int, value: int, size: int, stream: int) -> None:
+        self._fill(address, bytes([value]), size, stream)
+
     def _cuMemsetD16Async(self, address: int, value: int, count: int, stream: int) -> None:
-        assert address % 2 == 0
-        memoryview(self.bytes_at(address, 2 * count)).cast("B")[:] = value.to_bytes(2, "little") * count
+        self._fill(address, value.to_bytes(2, "little"), count, stream)
 
     def _cuMemsetD32Async(self, address: int, value: int, count: int, stream: int) -> None:
-        assert address % 4 == 0
-        memoryview(self.bytes_at(address, 4 * count)).cast("B")[:] = value.to_bytes(4, "little") * count
+        self._fill(address, value.to_bytes(4, "little"), count, stream)
 
     def _cuLibraryLoadData(self, code: bytes, options: Any, values: Any, count: int, *more: Any) -> Any:
         assert [option.name for option in options] == [

@@ -97,7 +97,9 @@ class FakeGraphs:
 
     def _cuStreamEndCapture(self, stream: Any) -> Any:
         capture = self.capture_at(stream)
-        assert capture is not None and capture.origin == int(stream)
+        if capture is None:
+            raise Refusal(401)
+        assert capture.origin == int(stream)
         self.captures.remove(capture)
         inner = {handle for node in capture.nodes.values() for handle in node.depends}
         if not set(capture.nodes) - inner <= set(capture.tails[capture.origin]):
