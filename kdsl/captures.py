@@ -164,6 +164,7 @@ def words(parameters: bytes) -> Iterable[int]:
 
 
 CAPTURED_EVENT = "the event was recorded in a capture: there is no work before it to wait for"
+ENDED = "the event was recorded in a capture that has ended: record it again"
 CAPTURED_ELSEWHERE = (
     "what is waited for is in a capture on another device, and a graph is of one device: capture one on each, and "
     "order their launches with events"
@@ -176,6 +177,7 @@ TWICE = (
 AGAIN = "launch a graph outside of a capture; what it launches can be captured anew"
 WAITING = "what is captured has not run: wait after the graph was launched"
 ALLOCATING = "make arrays before it; the graph keeps those that its launches use"
+SCRATCH = "it needs memory of its own, which a graph does not make: write it as a kernel"
 COPYING = "it would run now, and not with the graph: do it before, or in a launch"
 DEFAULT_STREAM = "leave the stream out, which means the captured one, or name another stream that waits for it"
 NOT_JOINED = (

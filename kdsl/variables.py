@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from kdsl.captures import COPYING
 from kdsl.current import current_backend
 from kdsl.lang import memory
 from kdsl.lang.types import ElementType, ScalarType, Space, as_type
 from kdsl.lang.variables import CONSTANT_BYTES, Variable, checked_shape
+from kdsl.runtime.graph_backend import check_uncaptured
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.variables import home, write_constant
 
@@ -57,11 +59,13 @@ class ConstantVariable(Variable):
                 f"the source has {array.dtype}{list(array.shape)}, this variable {self.dtype}{list(self.host_shape)}"
             )
         with self.lock:
+            for backend in self.homes:
+                check_uncaptured(backend, "a copy to constant memory", COPYING)
             self.initial = array.tobytes()
             for backend, places in self.homes.items():
                 backend.synchronize()
                 for address, _ in places:
-                    write_constant(self, backend, address)
+                    write_constant(self, backend.write, address)
 
     def fill(self, value: Any) -> None:
         """Set every element to ``value``, converted as NumPy does."""

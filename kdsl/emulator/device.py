@@ -125,6 +125,9 @@ class Emulator(EmulatedHostMemory):
 
     def write(self, address: int, source: memoryview) -> None:
         self.check("a copy to the device", COPYING)
+        self.write_unused(address, source)
+
+    def write_unused(self, address: int, source: memoryview) -> None:
         with self._busy:
             self.memory.span(address, source.nbytes, "copy to the device")[:] = flat(source)
 

@@ -15,6 +15,7 @@ from kdsl.captures import (
     CAPTURED_EVENT,
     COPYING,
     DEFAULT_STREAM,
+    ENDED,
     NOT_JOINED,
     NOT_OUTSIDE,
     TWICE,
@@ -206,7 +207,7 @@ class EmulatedGraphs(EmulatedStreams):
     def _join(self, stream: int, recording: Recording, tails: tuple[Any, ...]) -> None:
         """Let a stream, which is then captured too, come after these nodes."""
         if recording not in self._recordings:
-            raise StreamCaptureError("the event was recorded in a capture that has ended: record it again")
+            raise StreamCaptureError(ENDED)
         if stream in LEGACY:
             self.captures.check("a wait in the default stream", DEFAULT_STREAM)
         mine = self._recording(stream)

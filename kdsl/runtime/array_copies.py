@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kdsl.captures import SCRATCH, WAITING
+from kdsl.runtime.graph_backend import check_uncaptured
 from kdsl.runtime.host_values import HostArray, host_array
 from kdsl.runtime.layout import reach
 from kdsl.runtime.scalars import shown
@@ -57,6 +59,7 @@ def read(array: DeviceArray, out: HostArray) -> None:
     if not out.size:
         return
     if not array.is_contiguous:
+        check_uncaptured(array.backend, "a copy to the host", WAITING)
         array = array.copy()
     if out.flags.c_contiguous:
         array.backend.read(array.address, host_bytes(out))
@@ -78,7 +81,7 @@ def write(array: DeviceArray, source: HostArray) -> None:
     else:
         # A row that is repeated goes over once.
         once = source[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in source.strides)]
-        staged = array.new(once.shape)
+        staged = _scratch(array, once.shape, "a copy to a strided array")
         staged.backend.write(staged.address, host_bytes(np.ascontiguousarray(once).reshape(once.shape)))
         copy(array, staged)
 
@@ -106,7 +109,9 @@ def copy(array: DeviceArray, source: DeviceArray) -> None:
         # As if all of it had been read before anything is written.
         if source.address == array.address and source.strides == array.strides and source.shape == array.shape:
             return
-        source = source.copy()
+        whole = _scratch(array, source.shape, "a copy between overlapping arrays")
+        copy(whole, source)
+        source = whole
     backend = array.backend
     if array.is_contiguous and source.is_contiguous and source.shape == array.shape:
         backend.copy(array.address, source.address, array.nbytes)
@@ -115,6 +120,12 @@ def copy(array: DeviceArray, source: DeviceArray) -> None:
     repeated = [0 if extent == 1 else stride for extent, stride in zip(source.shape, source.strides, strict=True)]
     strides = ([0] * array.ndim + repeated)[len(repeated) :]
     backend.copy_strided(array.address, array.strides, source.address, tuple(strides), array.shape, array.itemsize)
+
+
+def _scratch(array: DeviceArray, shape: tuple[int, ...], doing: str) -> DeviceArray:
+    """Memory for ``doing`` something beside an array; StreamCaptureError in a capture, which has none to give."""
+    check_uncaptured(array.backend, doing, SCRATCH)
+    return array.new(shape)
 
 
 def _overlap(first: DeviceArray, second: DeviceArray) -> bool:
@@ -140,7 +151,7 @@ def fill(array: DeviceArray, value: Any) -> None:
     pattern = element.tobytes()
     width = next((width for width in (1, 2, 4) if _repeats(pattern, width) and array.address % width == 0), 0)
     if not array.is_contiguous:
-        one = array.new((1,) * array.ndim)
+        one = _scratch(array, (1,) * array.ndim, "a fill of a strided array")
         one.backend.write(one.address, memoryview(pattern))
         copy(array, one)
     elif width:

@@ -10,6 +10,7 @@ from kdsl.captures import (
     CAPTURED_EVENT,
     COPYING,
     DEFAULT_STREAM,
+    ENDED,
     NOT_JOINED,
     NOT_OUTSIDE,
     TWICE,
@@ -47,7 +48,8 @@ class DriverCaptures(DriverMemory):
         self._capture_ids: dict[int, Capture] = {}
         # By graph, and then by node: what kdsl launched.
         self._noted: dict[int, dict[int, Noted]] = {}
-        self._captured_events: set[int] = set()
+        # The capture in which an event was recorded last.
+        self._captured_events: dict[int, Capture] = {}
         self._pins = Pins()
 
     # What a capture forbids. The driver would end the capture at such a call, and say little.
@@ -64,6 +66,18 @@ class DriverCaptures(DriverMemory):
     def write(self, address: int, source: memoryview) -> None:
         self.captures.check("a copy to the device", COPYING)
         super().write(address, source)
+
+    def write_unused(self, address: int, source: memoryview) -> None:
+        if not self.captures:
+            self.write(address, source)
+            return
+        # In a stream that is ordered with none that may be captured.
+        stream = self.create_stream(0, blocking=False)
+        try:
+            self._calls.call("cuMemcpyHtoDAsync", address, source, source.nbytes, self._stream(stream))
+            self._calls.bare("cuStreamSynchronize", self._stream(stream))
+        finally:
+            self.destroy_stream(stream)
 
     def read(self, address: int, destination: memoryview) -> None:
         self.captures.check("a copy to the host", WAITING)
@@ -140,22 +154,24 @@ class DriverCaptures(DriverMemory):
 
     def record_event(self, event: int, stream: int) -> None:
         super().record_event(event, stream)
-        if self.captures and self.capture_of(stream) is not None:
-            self._captured_events.add(event)
+        capture = self.capture_of(stream) if self.captures else None
+        if capture is not None:
+            self._captured_events[event] = capture
         else:
-            self._captured_events.discard(event)
+            self._captured_events.pop(event, None)
 
     def wait_event(self, event: int, stream: int) -> None:
-        if self.captures:
-            if event not in self._captured_events:
-                if self.capture_of(stream) is not None:
-                    raise StreamCaptureError(f"a captured stream waits for work outside of the capture: {NOT_OUTSIDE}")
-            elif stream in LEGACY:
-                self.captures.check("a wait in the default stream", DEFAULT_STREAM)
+        captured = self._captured_events.get(event)
+        if captured is not None and captured not in self.captures:
+            raise StreamCaptureError(ENDED)
+        if captured is not None and stream in LEGACY:
+            self.captures.check("a wait in the default stream", DEFAULT_STREAM)
+        if self.captures and self.capture_of(stream) not in (None, captured):
+            raise StreamCaptureError(f"a captured stream waits for work outside of the capture: {NOT_OUTSIDE}")
         super().wait_event(event, stream)
 
     def destroy_event(self, event: int) -> None:
-        self._captured_events.discard(event)
+        self._captured_events.pop(event, None)
         super().destroy_event(event)
 
     def synchronize_event(self, event: int) -> None:

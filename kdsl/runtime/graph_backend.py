@@ -31,6 +31,10 @@ class GraphBackend(Protocol):
         """The capture that records what is put into a stream; 0 is the current stream."""
         ...
 
+    def write_unused(self, address: int, source: memoryview) -> None:
+        """Write to memory that no work has used yet: at once, also inside of a capture."""
+        ...
+
     def create_graph(self) -> Any: ...
     def destroy_graph(self, graph: Any) -> None: ...
     def graph_nodes(self, graph: Any) -> Sequence[RecordedNode]:
@@ -76,6 +80,13 @@ def graphs_of(backend: Any) -> GraphBackend | None:
 @cache
 def _graphs_of(backend: Any) -> GraphBackend | None:
     return backend if isinstance(backend, GraphBackend) else None
+
+
+def check_uncaptured(backend: Any, doing: str, instead: str) -> None:
+    """StreamCaptureError for what uses the default stream, or waits, where a capture on the device forbids it."""
+    graphs = graphs_of(backend)
+    if graphs is not None:
+        graphs.captures.check(doing, instead)
 
 
 def introduce(backend: Backend, function: Any, launcher: Any) -> None:

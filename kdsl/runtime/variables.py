@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from kdsl.backend import Backend
 from kdsl.lang.types import U8, Space
 from kdsl.lang.variables import POINTER, Variable
+from kdsl.runtime.graph_backend import graphs_of
 from kdsl.runtime.memory import DeviceArray
 
 
@@ -20,25 +21,28 @@ def attach(backend: Backend, module: Any, variables: Sequence[tuple[str, Variabl
     A variable in global memory lies in the first module that is loaded (or where the host made it before); others are
     told its address. One in constant memory is in every module, and holds what the host last said.
     """
+    graphs = graphs_of(backend)
+    # A kernel may be loaded by a launch that is captured.
+    write = backend.write if graphs is None else graphs.write_unused
     for name, variable in variables:
         address, _ = backend.variable(module, name)
         with variable.lock:
             if variable.type.space is Space.CONSTANT:
                 variable.homes.setdefault(backend, []).append((address, module))
-                write_constant(variable, backend, address)
+                write_constant(variable, write, address)
                 continue
             home = variable.homes.get(backend)
             if home is None:
                 variable.homes[backend] = DeviceArray(variable.host_shape, variable.scalar, backend, module, address)
                 continue
             pointer, _ = backend.variable(module, POINTER + name)
-            backend.write(pointer, memoryview(struct.pack("<Q", home.address)))
+            write(pointer, memoryview(struct.pack("<Q", home.address)))
 
 
-def write_constant(variable: Variable, backend: Backend, address: int) -> None:
+def write_constant(variable: Variable, write: Callable[[int, memoryview], object], address: int) -> None:
     """Write what the host last said into one module's copy, if it ever said anything."""
     if variable.initial is not None:
-        backend.write(address, memoryview(variable.initial))
+        write(address, memoryview(variable.initial))
 
 
 def home(variable: Variable, backend: Backend) -> DeviceArray:
