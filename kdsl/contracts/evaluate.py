@@ -18,6 +18,7 @@ from kdsl.contracts.expressions import (
     OfArray,
     Unary,
     Value,
+    literal,
 )
 
 FURTHEST_SHIFT = 128
@@ -36,14 +37,14 @@ def ceil_divide(a: int, b: int) -> int:
 def shift_left(a: int, b: int) -> int:
     """``a << b`` for amounts that make sense of arguments."""
     if not 0 <= b <= FURTHEST_SHIFT:
-        raise NoValue(f"a shift by {b}")
+        raise NoValue(f"a shift by {literal(b)}")
     return a << b
 
 
 def shift_right(a: int, b: int) -> int:
     """``a >> b``; any amount that is not negative."""
     if b < 0:
-        raise NoValue(f"a shift by {b}")
+        raise NoValue(f"a shift by {literal(b)}")
     return a >> b
 
 
@@ -105,7 +106,7 @@ def _binary(op: str, left: Value, right: Value) -> Value:
     try:
         return OPERATORS[op](left, right)  # type: ignore[arg-type]  # floats only where Python takes them
     except ZeroDivisionError:
-        raise NoValue(f"a division of {left} by zero") from None
+        raise NoValue(f"a division of {literal(left)} by zero") from None
 
 
 def python_source(node: Node, names: Callable[[Node], str], prefix: str = "") -> str:
@@ -116,7 +117,7 @@ def python_source(node: Node, names: Callable[[Node], str], prefix: str = "") ->
     def source(n: Node) -> str:
         match n:
             case Number(value):
-                return f"({value!r})" if value < 0 else repr(value)
+                return f"({literal(value)})" if value < 0 else literal(value)
             case Argument() | OfArray() | Configured():
                 return names(n)
             case Unary("abs", operand):

@@ -17,6 +17,7 @@ from kdsl.contracts.expressions import (
     OfArray,
     Value,
     leaves,
+    literal,
     pairs,
     parts,
     show,
@@ -52,9 +53,14 @@ def _named(relation: Node, values: Values) -> Iterator[str]:
             continue
         seen.add(text)
         try:
-            yield f"{text} = {evaluate(node, values)}"
+            yield f"{text} = {said(evaluate(node, values))}"
         except NoValue:
             continue
+
+
+def said(value: Value) -> str:
+    """A value in a message."""
+    return literal(value) if isinstance(value, int) else str(value)
 
 
 def _sides(relation: Node) -> Iterator[Node]:
@@ -87,15 +93,15 @@ def _advice(pair: Compare, values: Values) -> list[str]:
         value = evaluate(other, values)
         match side:
             case Argument(name):
-                scalars.append(f"another {name}" if operator == "!=" else f"{name} {_equals(operator)} {value}")
+                scalars.append(f"another {name}" if operator == "!=" else f"{name} {_equals(operator)} {said(value)}")
             case Binary("%", Argument(name), Number(divisor)) if (operator, value) == ("==", 0):
-                scalars.append(f"a multiple of {divisor} as {name}")
+                scalars.append(f"a multiple of {said(divisor)} as {name}")
             case Binary("%", OfArray(name, "ptr"), Number(divisor)) if (operator, value) == ("==", 0):
                 arrays.append(f"kdsl.to_device({name}), whose memory begins at a multiple of {divisor}")
             case OfArray(name):
                 arrays.append(_other_array(side, operator, value))
             case Configured():
-                configured.append(f"launch with {show(side)} {_equals(operator)} {value}")
+                configured.append(f"launch with {show(side)} {_equals(operator)} {said(value)}")
     passed = " or ".join(scalars + arrays)
     return ([f"pass {passed}"] if passed else []) + configured
 
@@ -114,6 +120,6 @@ def _other_array(side: OfArray, operator: str, value: Value) -> str:
             return f"a smaller `{side.name}`" if side.attribute != "ndim" else f"a `{side.name}` of fewer dimensions"
         case "==":
             attribute = show(side).partition(".")[2]
-            return f"a `{side.name}` with {attribute} = {value}"
+            return f"a `{side.name}` with {attribute} = {said(value)}"
         case _:
             return f"another `{side.name}`"

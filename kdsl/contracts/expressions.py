@@ -6,6 +6,7 @@ Integers are Python's, of any size. `show` writes an expression down again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from math import isfinite, isnan
 from typing import TypeVar, cast
 
 from kdsl.records import dataclass
@@ -90,6 +91,8 @@ class Logical:
 
 Node = Number | Argument | OfArray | Configured | Unary | Binary | Choice | Compare | Logical
 N = TypeVar("N")
+MOST_DECIMAL = 1024
+"""Bits of an int that is written in decimal digits."""
 
 COMPARISONS: Mapping[str, Callable[[Value, Value], bool]] = {
     "==": lambda a, b: a == b,
@@ -164,6 +167,15 @@ def substituted(node: N, values: Mapping[str, Value]) -> N:
     return cast(N, replaced(cast(Node, node)))
 
 
+def literal(value: Value) -> str:
+    """A number as Python's source, and the contract's, has it."""
+    if isinstance(value, float) and not isfinite(value):
+        # Python has no literals of these, and `inf` is a name that a parameter may have.
+        return "(1e999 - 1e999)" if isnan(value) else "1e999" if value > 0 else "-1e999"
+    # Python writes no decimal numbers of more than 4300 digits, which a product may have.
+    return hex(value) if isinstance(value, int) and value.bit_length() > MOST_DECIMAL else repr(value)
+
+
 def show(node: Node) -> str:
     """The expression as it may be written."""
     return _shown(node)[0]
@@ -174,7 +186,7 @@ def _shown(node: Node) -> tuple[str, int]:
     match node:
         case Number(value, name):
             negative = not name and value < 0
-            return name or repr(value), _PRECEDENCE["unary" if negative else "atom"]
+            return name or literal(value), _PRECEDENCE["unary" if negative else "atom"]
         case Argument(name):
             return name, _PRECEDENCE["atom"]
         case OfArray(name, attribute, axis):

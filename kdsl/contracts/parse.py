@@ -26,6 +26,8 @@ AXES = "xyz"
 LARGEST_ALIGNMENT = 256
 """Of a pointer: what a device's fresh memory is aligned to at least."""
 DEEPEST = 64
+LONGEST = 1024
+"""Bits of a number."""
 SCALARS = "size", "ndim", "nbytes"
 ALONG_AXES = "shape", "strides"
 _BINARY: dict[type[ast.operator], str] = {
@@ -88,7 +90,16 @@ class Parser:
         if _is_deep(found):
             hint = "say it in several relations, or pass what it needs as an argument"
             raise Malformed("this is nested too deeply", hint, 0, len(self.text))
+        for node in ast.walk(found):
+            if isinstance(node, ast.Constant) and isinstance(node.value, int):
+                self._limited(node, node.value)
         return found
+
+    def _limited(self, node: ast.expr, value: int) -> int:
+        # Python does not even write down numbers of more than 4300 digits.
+        if value.bit_length() > LONGEST:
+            raise self._wrong(node, f"a number has at most {LONGEST} bits", "no argument has more than 64")
+        return value
 
     def _wrong(self, node: ast.expr, message: str, hint: str = GRAMMAR) -> Malformed:
         lines = self.text.splitlines(keepends=True) or [""]
@@ -170,7 +181,7 @@ class Parser:
             )
         if type(value) not in (int, bool):
             raise self._wrong(node, f"`{name}` is a {type(value).__name__}, and a contract takes ints", GRAMMAR)
-        return Number(value, name)
+        return Number(self._limited(node, value), name)
 
     def _attribute(self, node: ast.expr, owner: str, attribute: str, index: ast.expr | None) -> Node:
         if owner not in self.parameters:

@@ -15,7 +15,7 @@ import numpy as np
 
 from kdsl.contracts.contract import Contract, Extents, is_constant
 from kdsl.contracts.evaluate import NoValue, evaluate, python_source
-from kdsl.contracts.explain import named
+from kdsl.contracts.explain import named, said
 from kdsl.contracts.expressions import Argument, Node, Number, OfArray, Value, show
 from kdsl.lang.types import ArrayType, Kind, PointerType, ScalarType, Type, VectorType
 from kdsl.runtime.call_names import BY_CONTRACT, NOT_GIVEN, check_names
@@ -208,7 +208,7 @@ class DerivedLaunches:
             raise LaunchContractError(f"{text}, which has no value, but {error}: {named(node, value)}") from None
         if number < least:
             raise LaunchContractError(
-                f"{text} = {number}: {named(node, value)}; pass arguments with which it is at least {least}"
+                f"{text} = {said(number)}: {named(node, value)}; pass arguments with which it is at least {least}"
             )
         return number
 

@@ -181,3 +181,11 @@ def test_deep_nesting_is_an_error() -> None:
     node = Parser("n" + " + n" * 50, NAMES, {}.get).number()
     assert eval(python_source(node, lambda leaf: leaf.name), {}, {"n": 2}) == 102
     Parser(" and ".join(["n > 0"] * 1000), NAMES, {}.get).relation()
+
+
+@pytest.mark.parametrize(
+    "text", ["n < 0x1" + "0" * 256, "n @ 0x" + "f" * 5000 + " > 0", "n < -0x1" + "0" * 5000, "n < K"]
+)
+def test_a_number_longer_than_any_is_an_error(text: str) -> None:
+    with pytest.raises(Malformed, match="at most 1024 bits"):
+        Parser(text, NAMES, {"K": 1 << 1024}.get).relation()

@@ -305,3 +305,37 @@ def test_copies_of_overlapping_host_arrays_are_as_aligned_as_these(device: str) 
     a, out = whole[start:], np.zeros(1, np.int32)
     overlapping[1, 1](a, whole[start - 4 :], a, out)
     assert out[0] == 1
+
+
+def test_infinity_and_nan_are_no_names(device: str) -> None:
+    """Python has no literals of them, and parameters may be called so."""
+
+    @kernel(requires=("x != 1e999", "x > -1e999", "x < most or most < 0"))
+    def finite(a: Ptr[f64], x: f64, inf: f64, nan: f64, most: Constexpr[float]) -> None:
+        a[0] = x
+
+    a = kdsl.zeros(1, np.float64)
+    finite[1, 1](a, 5.0, 7.0, 9.0, float("inf"))
+    assert a.to_host()[0] == 5
+    assert refused(finite[1, 1], a, float("inf"), 3.0, 9.0, float("inf")) == (
+        "finite requires x != 1e999: x = inf; pass another x"
+    )
+    assert refused(finite[1, 1], a, float("-inf"), 3.0, 9.0, float("inf")).startswith("finite requires x > -1e999")
+    assert refused(finite[1, 1], a, 5.0, 3.0, 9.0, float("nan")).startswith("finite requires x < most or most < 0")
+
+
+def test_numbers_of_any_length(device: str) -> None:
+    """Python writes none of more than 4300 decimal digits."""
+    long = " * ".join(["(1 << 128)"] * 30)
+    long = f"({long}) * ({long}) * ({long}) * ({long})"
+
+    @kernel(requires=(f"n < {long}", f"(n + 1) * ({long}) > -1"), block=1, grid=f"n * ({long})")
+    def counted(n: i32) -> None:
+        pass
+
+    counted[1, 1](5)
+    text = refused(counted[1, 1], -9)
+    assert text.startswith("counted requires (n + 1) * ") and "n = -9" in text and " = -0x8000000000" in text
+    with pytest.raises(LaunchConfigError, match="of 15362 bits"):
+        counted.launch(2)
+    assert "at least 0" in refused(counted.launch, -2)
