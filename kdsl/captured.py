@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import builtins
 import enum
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
@@ -19,6 +21,8 @@ from kdsl.lang.struct import SCOPE, struct_type_of
 from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import MemoryType, VectorType
 from kdsl.records import dataclass
+
+PACKAGE = f"{Path(__file__).parent}{os.sep}"
 
 
 class How(enum.Enum):
@@ -140,6 +144,11 @@ def read(how: How, owner: Any, name: str) -> Captured:
             return Captured(Fields(owner, held), name, held, owner, how)
         case How.SCOPE:
             return Captured(owner, name, owner[name], owner, how)
+
+
+def is_own_function(function: FunctionType) -> bool:
+    """Whether a function is of the language itself. Its ``__module__`` may say anything; where its text is does not."""
+    return function.__code__.co_filename.startswith(PACKAGE)
 
 
 def scope(function: FunctionType) -> Mapping[str, Any]:

@@ -18,9 +18,9 @@ from typing import Any
 
 from kdsl.annotations import function_types
 from kdsl.cache.digests import digest, digest_of
-from kdsl.cache.fingerprints import Fingerprints, is_own_function
+from kdsl.cache.fingerprints import Fingerprints
 from kdsl.cache.text import Unkeyable
-from kdsl.captured import Captured, How, read, scope
+from kdsl.captured import Captured, How, is_own_function, read, scope
 from kdsl.lang.extern import ExternFunction
 from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.struct import is_struct, struct_type_of

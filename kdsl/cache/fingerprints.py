@@ -10,13 +10,11 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import enum
-import os
 import struct
 import types
 import typing
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, TypeVar
 
@@ -25,7 +23,7 @@ import numpy as np
 from kdsl.annotations import function_types
 from kdsl.cache.digests import digest
 from kdsl.cache.text import Unkeyable, function_key
-from kdsl.captured import scope
+from kdsl.captured import is_own_function, scope
 from kdsl.lang.construct import Construct
 from kdsl.lang.extern import ExternFunction
 from kdsl.lang.index import Registers
@@ -42,7 +40,6 @@ BUILTINS = (types.BuiltinFunctionType, types.MethodDescriptorType, types.Wrapper
 MOST_BYTES = 16 * 1024 * 1024
 """Of an array whose contents are looked at: constant memory has far less."""
 NUMBERS = ("__index__", "__int__", "__float__", "__len__", "__getitem__", "__iter__", "dtype")
-PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 ARRAYS = ("__array__", "__array_interface__", "__cuda_array_interface__", "__dlpack__")
 """Objects with one of these may be taken for a number, a type or an array, of which their class says nothing."""
 
@@ -54,36 +51,42 @@ class Fingerprints:
         self._held = held
         """Places of functions whose values a launch passes: owner and place, as in `Held`."""
         self._numbers: dict[int, int] = {}
+        self._identities: dict[int, int] = {}
         self._kept: list[Any] = []
 
     def branch(self) -> Fingerprints:
         """The same, to go on from here without a trace."""
         made = Fingerprints(self._held)
         made._numbers, made._kept = dict(self._numbers), list(self._kept)
+        made._identities = dict(self._identities)
         return made
 
     def of(self, value: Any) -> Any:
         """The fingerprint, which JSON holds. Unkeyable if there is none."""
         plain = _plain(value)
         if plain is not None:
-            return plain
+            # Of numbers and texts a kernel does not ask which ones they are.
+            return [plain, self._which(value)] if isinstance(value, range | slice | bytes) else plain
         match value:
-            case tuple() | list():
+            case tuple():
                 return [self.name(type(value)), [self.of(part) for part in value]]
+            case list():
+                return [self.name(type(value)), self._which(value), [self.of(part) for part in value]]
             case dict():
-                return ["dict", [[self.of(key), self.of(part)] for key, part in value.items()]]
+                parts = [[self.of(key), self.of(part)] for key, part in value.items()]
+                return ["dict", self._which(value), parts]
             case np.dtype():
-                return _dtype(value)
+                return [*_dtype(value), self._which(value)]
             case ScalarType() | VectorType() | Intrinsic() | Construct() | Registers():
                 return _named(value)
         if self._is_known(value):
             return ["again", self._numbers[id(value)]]
         return self._object(value)
 
-    def _number(self, value: Any) -> int:
-        """Which object this is, of those that were seen."""
-        self._is_known(value)
-        return self._numbers[id(value)]
+    def _which(self, value: Any) -> int:
+        """Which object this is, of those of which this was asked."""
+        self._kept.append(value)
+        return self._identities.setdefault(id(value), len(self._identities))
 
     def _is_known(self, value: Any) -> bool:
         if id(value) in self._numbers:
@@ -145,7 +148,7 @@ class Fingerprints:
         given = self._defaults(function) if defaults else None
         # Two functions with one namespace are told from two alike with one each: what was read for one of them may be
         # another thing for the other.
-        spaces = [self._number(n) for n in (function.__globals__, scope(function), *(function.__closure__ or ()))]
+        spaces = [self._which(n) for n in (function.__globals__, scope(function), *(function.__closure__ or ()))]
         annotated = self._annotated(function, names)
         return ["function", function.__name__, function_key(function), annotated, given, spaces]
 
@@ -182,7 +185,11 @@ class Fingerprints:
         return self.of(cls)
 
     def _class(self, cls: type) -> Any:
-        names = [[base.__module__, base.__qualname__] for base in cls.__mro__]
+        # Which one of its name a base is, too: `isinstance` asks for it.
+        names = [[base.__module__, base.__qualname__, self._which(base)] for base in cls.__mro__]
+        asked = type(cls).__instancecheck__
+        if asked is not type.__instancecheck__ and asked.__module__ not in ("abc", "typing"):
+            raise Unkeyable(f"the class `{cls.__qualname__}`, whose metaclass says what its instances are")
         if issubclass(cls, enum.Enum):
             # Their texts too, which a print in a kernel shows.
             members = [[name, self.of(member.value), f"{member}"] for name, member in cls.__members__.items()]
@@ -316,11 +323,6 @@ def _builtin(value: Callable[..., Any]) -> Any:
         raise Unkeyable(f"a method of a {type(owner).__qualname__}")
     module = getattr(value, "__module__", None) or getattr(getattr(value, "__objclass__", None), "__qualname__", None)
     return ["builtin", type(value).__qualname__, module, getattr(value, "__qualname__", value.__name__)]
-
-
-def is_own_function(function: FunctionType) -> bool:
-    """Whether a function is of the language itself. Its ``__module__`` may say anything; where its text is does not."""
-    return function.__code__.co_filename.startswith(PACKAGE)
 
 
 def _is_own(module: str | None) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kdsl.captured import Captured, Contents, How, read, scope
+from kdsl.captured import Captured, Contents, How, is_own_function, read, scope
 from kdsl.frontend.host_structs import constant
 from kdsl.frontend.values import POISON, Runtime, Static, Tuple, Value, Weak
 from kdsl.ir import nodes as ir
@@ -24,6 +24,11 @@ CONSTANT_ALIGNMENT = 16
 
 OWN = ("kdsl.groups.", "kdsl.random")
 """Modules with functions of the language that are written in it."""
+
+
+def is_own(function: FunctionType) -> bool:
+    """Whether it is one of those."""
+    return (function.__module__ or "").startswith(OWN) and is_own_function(function)
 
 
 class Captures:
@@ -51,7 +56,7 @@ class Captures:
         if name in types:
             return self._unwatched(How.SCOPE, types, name)
         namespace = function.__globals__
-        if (function.__module__ or "").startswith(OWN):
+        if is_own(function):
             # The language's own functions do not change either, and each name would cost every launch a look.
             return namespace[name] if name in namespace else getattr(builtins, name)
         value = self._read(How.GLOBAL, namespace, name)
@@ -72,7 +77,7 @@ class Captures:
 
     def function(self, function: FunctionType) -> None:
         """Note a function that is called: reloading a module, a notebook may put other code into the same object."""
-        if not (function.__module__ or "").startswith(OWN):
+        if not is_own(function):
             self._read(How.FUNCTION, function, "__code__")
         for name in ("__defaults__", "__kwdefaults__"):
             if getattr(function, name):

@@ -314,6 +314,30 @@ CHANGES = {
         value_of("1.0 if M is A else 2.0", "A = type(sys)('m')\nM = A\n"),
         value_of("1.0 if M is A else 2.0", "A = type(sys)('m')\nM = type(sys)('m')\n"),
     ),
+    "which lists are one": (
+        value_of("1.0 if M is A else 2.0", "A = [1]\nM = A\n"),
+        value_of("1.0 if M is A else 2.0", "A = [1]\nM = [1]\n"),
+    ),
+    "which dictionaries are one": (
+        value_of("1.0 if M is A else 2.0", "A = {1: 2}\nM = A\n"),
+        value_of("1.0 if M is A else 2.0", "A = {1: 2}\nM = {1: 2}\n"),
+    ),
+    "which bytes are one": (
+        value_of("1.0 if M is A else 2.0", "A = bytes([1, 2])\nM = A\n"),
+        value_of("1.0 if M is A else 2.0", "A = bytes([1, 2])\nM = bytes([1, 2])\n"),
+    ),
+    "which class of one name an object is of": (
+        value_of("1.0 if isinstance(c, B) else 2.0", "class B: pass\nc, A = B(), B\nclass B: pass\nB = A\n"),
+        value_of("1.0 if isinstance(c, B) else 2.0", "class B: pass\nc, A = B(), B\nclass B: pass\nB = B\n"),
+    ),
+    "which class of one name a class is made from": (
+        value_of("1.0 if isinstance(c, B) else 2.0", "class B: pass\nclass D(B): pass\nc, A = D(), B\nclass B: pass\nB = A\n"),
+        value_of("1.0 if isinstance(c, B) else 2.0", "class B: pass\nclass D(B): pass\nc, A = D(), B\nclass B: pass\nB = B\n"),
+    ),
+    "a global of a function that says to be of kdsl.random": (
+        value_of("f(1.0)", "N = 1.0\ndef f(x): return x * N\nf.__module__ = 'kdsl.random'\n"),
+        value_of("f(1.0)", "N = 2.0\ndef f(x): return x * N\nf.__module__ = 'kdsl.random'\n"),
+    ),
     "a name that the program gives kdsl": (
         value_of("kdsl.SCALE", "kdsl.SCALE = 1.0\n") + "del kdsl.SCALE\n",
         value_of("kdsl.SCALE", "kdsl.SCALE = 2.0\n") + "del kdsl.SCALE\n",

@@ -241,6 +241,39 @@ def test_what_cannot_be_told_from_others_is_not_kept(sessions: Sessions, monkeyp
     assert "cache.test_recalled.Dtyped" in note.read_text()
 
 
+class Says(type):
+    """Says what its instances are, whatever they are."""
+
+    answer = True
+
+    def __instancecheck__(cls, _: object) -> bool:
+        return Says.answer
+
+
+class Family(metaclass=Says):
+    """Has no instances of its own."""
+
+
+class Plain:
+    """Holds nothing."""
+
+
+PLAIN = Plain()
+
+
+@kernel
+def asks(a: Ptr[f32]):
+    a[thread_idx.x] = 1.0 if isinstance(PLAIN, Family) else 2.0
+
+
+def test_a_class_that_says_what_its_instances_are(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = np.zeros(2, np.float32)
+    again(asks)[1, 2](out)
+    monkeypatch.setattr(Says, "answer", False)
+    again(asks)[1, 2](out)
+    assert out.tolist() == [2.0, 2.0]
+
+
 def test_another_compiler_finds_nothing(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
     kdsl.compile(scaled, target="sm_90")
     kdsl.compile(again(scaled), target="sm_90")
