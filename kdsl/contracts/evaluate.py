@@ -26,7 +26,9 @@ FURTHEST_SHIFT = 128
 
 
 class NoValue(ArithmeticError):
-    """An expression has no value: a division by zero, or a shift by a negative or very large amount."""
+    """An expression has no value: a division by zero, a shift by a negative or very large amount, or a float and an
+    int larger than all floats in one operation.
+    """
 
 
 def ceil_divide(a: int, b: int) -> int:
@@ -107,6 +109,8 @@ def _binary(op: str, left: Value, right: Value) -> Value:
         return OPERATORS[op](left, right)  # type: ignore[arg-type]  # floats only where Python takes them
     except ZeroDivisionError:
         raise NoValue(f"a division of {literal(left)} by zero") from None
+    except OverflowError:
+        raise NoValue("an int that is too large for a float") from None
 
 
 def python_source(node: Node, names: Callable[[Node], str], prefix: str = "") -> str:

@@ -262,6 +262,18 @@ def test_what_has_no_value_does_not_hold(device: str) -> None:
     assert refused(divided[1, 1], 0, 2**40).endswith("a shift by 1099511627776: k = 1099511627776")
 
 
+def test_an_int_larger_than_all_floats_has_no_value_beside_one(device: str) -> None:
+    long = " * ".join(["(n << 128)"] * 9)
+
+    @kernel(requires=(f"x < {long} or n <= 0", f"x * ({long} - {long}) >= 0", f"x * ({long}) >= 0"))
+    def scaled(a: Ptr[f64], x: f64, n: i32) -> None:
+        a[0] = x
+
+    for a in (kdsl.zeros(1, np.float64), np.zeros(1)):
+        scaled[1, 1](a, 2.0, 0)
+        assert "has no value, but an int that is too large for a float" in refused(scaled[1, 1], a, 2.0, 2)
+
+
 def test_names_of_ints_are_constants(device: str) -> None:
     local = 3
 
