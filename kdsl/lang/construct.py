@@ -9,11 +9,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from kdsl.lang.named_objects import named
+from kdsl.lang.only_in_kernels import OnlyInKernels
 
 C = TypeVar("C", bound=Callable[..., Any])
 
 
-class Construct:
+class Construct(OnlyInKernels):
     """A function that the frontend turns into nodes of its own. Calling it on the host is an error that says so."""
 
     def __init__(self, stub: Callable[..., Any]) -> None:
@@ -31,7 +32,10 @@ class Construct:
         return named, (self.stub.__module__, self.stub.__qualname__)
 
     def __call__(self, *_: Any, **__: Any) -> Any:
-        raise TypeError(f"{self.name}() is a function of the kernel language: call it inside a @kernel function")
+        raise self.host_error()
+
+    def host_error(self) -> TypeError:
+        return TypeError(f"{self.name}() is a function of the kernel language: call it inside a @kernel function")
 
     def __repr__(self) -> str:
         return f"<{self.name} of the kernel language>"

@@ -7,9 +7,10 @@ Indices are i32 with known ranges: a launch never has more than 2^31 - 1 threads
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, overload
 
 from kdsl.lang.intrinsic import Emit, Intrinsic, Nvvm, intrinsic
+from kdsl.lang.only_in_kernels import OnlyInKernels
 from kdsl.lang.type_names import i32, u32
 from kdsl.records import dataclass
 
@@ -18,12 +19,24 @@ warp_size = 32
 
 
 @dataclass(frozen=True)
-class Registers:
+class Registers(OnlyInKernels):
     """A special register with three components, read without a call: ``thread_idx.x``."""
 
     x: i32
     y: i32
     z: i32
+
+    def host_error(self) -> TypeError:
+        name = cast(Intrinsic, self.x).name.rpartition(".")[0]
+        return TypeError(f"{name}.x, .y and .z have values in a kernel alone: read them inside a @kernel function")
+
+    if not TYPE_CHECKING:
+
+        def __getitem__(self, _: object) -> NoReturn:
+            raise self.host_error()
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(f"a special register has .x, .y and .z, and no {name!r}")
 
 
 def special_register(name: str, ptx: str, doc: str, module: str = __name__, min_sm: int = 75) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from kdsl.lang.named_objects import named
+from kdsl.lang.only_in_kernels import OnlyInKernels
 from kdsl.lang.types import ScalarType
 from kdsl.records import dataclass
 
@@ -44,7 +45,7 @@ class Emit:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Intrinsic:
+class Intrinsic(OnlyInKernels):
     """An intrinsic function of the language. Calling it on the host is an error that says so.
 
     ``ptx`` is the mnemonic a reader finds in the PTX: one of several, separated by commas, if it depends on the type,
@@ -72,7 +73,17 @@ class Intrinsic:
         return self.stub.__doc__
 
     def __call__(self, *_: Any, **__: Any) -> Any:
-        raise TypeError(f"{self.name}() is a function of the kernel language: call it inside a @kernel function")
+        raise self.host_error()
+
+    def __bool__(self) -> bool:
+        if self.register:
+            raise self.host_error()
+        return True
+
+    def host_error(self) -> TypeError:
+        if self.register:
+            return TypeError(f"{self.name} has a value in a kernel alone: read it inside a @kernel function")
+        return TypeError(f"{self.name}() is a function of the kernel language: call it inside a @kernel function")
 
     def __reduce__(self) -> tuple[Any, ...]:
         # There is one of each, which everything compares by identity.
