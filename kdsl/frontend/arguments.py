@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from kdsl.frontend.frame import Frame
+from kdsl.frontend.instead import of_arguments
 
 
 def plain_arguments(frame: Frame, node: ast.Call) -> bool:
@@ -40,7 +41,8 @@ def match_arguments(
         count = f"{least} to {len(positional)}" if least < len(positional) else str(len(positional))
         plural = "" if count == "1" else "s"
         listed = f" ({', '.join(positional)})" if positional else ""
-        frame.error(node, f"{name}() takes {count} argument{plural}{listed}, and this gives {len(node.args)}")
+        hint = of_arguments(name)
+        frame.error(node, f"{name}() takes {count} argument{plural}{listed}, and this gives {len(node.args)}", hint)
         return None
     found = dict(zip(positional, node.args, strict=False))
     for keyword in node.keywords:
@@ -54,7 +56,8 @@ def match_arguments(
         found[keyword.arg] = keyword.value
     missing = [p for p in parameters if p not in found and p not in optional]
     if missing:
-        hint = _apart(frame, node, name, positional) or (f"it takes {takes}" if len(parameters) > 1 else None)
+        known = [f"it takes {takes}"] if len(parameters) > 1 else []
+        hint = _apart(frame, node, name, positional) or "; ".join([*known, *filter(None, [of_arguments(name)])]) or None
         frame.error(node, f"{name}() needs {' and '.join(f'`{m}`' for m in missing)}", hint)
         return None
     return found

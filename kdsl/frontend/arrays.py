@@ -11,6 +11,7 @@ from kdsl.frontend import complex_numbers
 from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.casts import cast_type
 from kdsl.frontend.frame import Frame
+from kdsl.frontend.instead import of_arguments
 from kdsl.frontend.memory import array_of, as_int, constant_int, elements
 from kdsl.frontend.structs import class_type
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, describe, is_constant
@@ -200,6 +201,7 @@ def _shape(frame: Frame, node: ast.expr, name: str) -> tuple[int, ...] | None:
 
 def _refuse_extent(frame: Frame, value: Value, place: ast.expr, name: str) -> None:
     if is_constant(value):
-        frame.error(place, f"an extent of {name}() is an int, and this is `{frame.text(place)}`")
+        turned = of_arguments(name) if isinstance(value, Static) and cast_type(value.object) is not None else None
+        frame.error(place, f"an extent of {name}() is an int, and this is `{frame.text(place)}`", turned)
     else:
         frame.error(place, f"the shape of {name}() is constant", "a number, or a name that is bound once to one")

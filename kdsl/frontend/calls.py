@@ -22,7 +22,9 @@ from kdsl.frontend.mutating import call_method
 from kdsl.frontend.structs import class_type, struct_type
 from kdsl.frontend.syntax import EXPRESSIONS
 from kdsl.frontend.values import POISON, Poison, Runtime, Static, Tuple, Value, describe, type_of
+from kdsl.ir import nodes as ir
 from kdsl.lang.extern import ExternFunction
+from kdsl.lang.index import Registers
 from kdsl.lang.intrinsic import Intrinsic
 from kdsl.lang.named import is_named_tuple
 from kdsl.lang.types import ArrayType, PointerType, TupleType, VectorType
@@ -66,6 +68,9 @@ def call(frame: Frame, node: ast.Call) -> Value:
         # Typically `grid = (n + 255) // 256` after `from kdsl import grid`; `warp_size` is a number itself.
         hidden = name in public_names() and name != "warp_size"
         hint = f"a variable hides kdsl's `{name}`: give it another name" if hidden else None
+        read = callee.expr if isinstance(callee, Runtime) else None
+        if isinstance(read, ir.IntrinsicCall) and read.intrinsic.register:
+            hint = f"write {name}, without a call"
         return frame.error(node.func, f"`{name}` is {what}, not a function", hint)
     return _call_object(frame, callee.object, node)
 
@@ -209,7 +214,7 @@ def _refuse(frame: Frame, callee: Any, node: ast.Call) -> Value:
         )
     if isinstance(callee, PointerType):
         return frame.error(node.func, f"`{name}` is a type, which converts nothing", f"bitcast(p, {name})")
-    hint = instead.SITE.get(name)
+    hint = f"read {name}.x, .y or .z, without a call" if isinstance(callee, Registers) else instead.SITE.get(name)
     return frame.error(node.func, f"`{name}` is {_article(kind)}, not a function that a kernel can call", hint)
 
 

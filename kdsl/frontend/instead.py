@@ -151,6 +151,53 @@ NUMPY = {
 """Functions of NumPy by name, beside those that are called as in `math`."""
 
 
+_MASK_FIRST = "the mask comes first: {0}(FULL_MASK, {1})"
+_SHAPE_FIRST = "such as {0}(64, f32)"
+_OF_SOME = "barrier(id, count) waits for some of the block's threads"
+_NO_ARGUMENTS = "it takes none: write {0}()"
+ARGUMENTS = {
+    "barrier": "sync_threads() waits for all threads of the block, and barrier(id, count) for count of them",
+    "barrier_arrive": "barrier_arrive(id, count) is for threads that do not wait at barrier(id, count)",
+    "sync_threads": f"write sync_threads(); {_OF_SOME}",
+    "sync_threads_count": "write sync_threads_count(p), or sync_threads()",
+    "sync_threads_and": "write sync_threads_and(p), or sync_threads()",
+    "sync_threads_or": "write sync_threads_or(p), or sync_threads()",
+    "grid": "grid(1) is the thread's index in the whole grid, grid(2) the pair along x and y",
+    "gridsize": "gridsize(1) counts the threads of the whole grid along x",
+    "elect_sync": "such as elect_sync(FULL_MASK)",
+    "load": "such as load(x, i)",
+    "store": "such as store(x, i, value)",
+    "prefetch": "such as prefetch(x, i)",
+    **dict.fromkeys(("shared.array", "local.array"), _SHAPE_FIRST),
+    **{
+        name: _MASK_FIRST.format(name, rest)
+        for names, rest in (
+            ("shfl_sync", "value, lane"),
+            ("shfl_up_sync shfl_down_sync", "value, delta"),
+            ("shfl_xor_sync", "value, lane_mask"),
+            ("all_sync any_sync ballot_sync", "predicate"),
+            ("match_any_sync match_all_sync reduce_add_sync reduce_min_sync reduce_max_sync", "value"),
+            ("reduce_and_sync reduce_or_sync reduce_xor_sync", "value"),
+        )
+        for name in names.split()
+    },
+    **dict.fromkeys(
+        (
+            "lane_id", "warp_id", "grid_sync", "cluster_sync", "active_mask", "clock", "clock64", "globaltimer",
+            "sm_id", "cluster_rank", "cluster_size", "trap", "brkpt",
+        ),
+        _NO_ARGUMENTS,
+    ),
+}  # fmt: skip
+"""What to write for a call with too few or too many arguments, as of who knows the function from CUDA C++."""
+
+
+def of_arguments(function: str) -> str | None:
+    """For a function of ours that is called with other arguments than it takes."""
+    found = ARGUMENTS.get(function)
+    return None if found is None else found.format(function)
+
+
 def of_builtin(callee: Any) -> str | None:
     """For one of Python's builtins that a kernel cannot call; None if it is not among them."""
     try:

@@ -55,9 +55,13 @@ def test_named_barriers():
     def k(n: i32, d: f32):
         barrier(16, 64)  # error: a block has the barriers 0 to 15, and this is 16
         barrier(1, 40)  # error: a barrier counts whole warps, 32 to 1024 threads, and this is 40 # hint: write 64
-        barrier_arrive(1, 0)  # error: a barrier counts whole warps, 32 to 1024 threads, and this is 0 # hint: write 32
-        barrier(2, 2048)  # error: a barrier counts whole warps, 32 to 1024 threads, and this is 2048 # hint: write 1024
-        barrier(1)  # error: barrier() needs `count` # hint: it takes id, count
+        barrier_arrive(1, 0)  # error: a barrier counts whole warps, 32 to 1024 threads, and this is 0
+        # hint: write 32
+        barrier(2, 2048)  # error: a barrier counts whole warps, 32 to 1024 threads, and this is 2048
+        # hint: write 1024
+        barrier(1)  # error: barrier() needs `count`
+        # hint: it takes id, count; sync_threads() waits for all threads of the block, and barrier(id, count) for
+        #   count of them
         barrier(d, 64)  # error: this is f32, but `id` takes u32 # hint: cast it: u32(d)
         barrier(n, n)
 

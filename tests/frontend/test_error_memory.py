@@ -66,7 +66,8 @@ def test_shared_and_local_arrays():
         b = shared.array(4, 4)  # error: shared.array() takes a scalar, vector or struct type here
         c = shared.array((8, 0), f32)  # error: an extent of shared.array() is at least 1, and this is 0
         d = local.array((2, 2, 2, 2, 2), f32)  # error: local.array() takes 1 to 4 dimensions, and this has 5
-        e = shared.array(4)  # error: shared.array() needs `dtype` # hint: it takes shape, dtype
+        e = shared.array(4)  # error: shared.array() needs `dtype`
+        # hint: it takes shape, dtype; such as shared.array(64, f32)
         f = shared.array((4, 4), f32)
         f[4, 0] = 1  # error: index 4 is out of range: `f` has extent 4 along axis 0
         f[0, -1] = 1  # error: a negative index does not count from the end: `f` would be read before its start

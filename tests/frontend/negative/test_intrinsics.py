@@ -68,7 +68,8 @@ def test_index_functions_are_called():
         x[0] = lane_id  # error: the function `lane_id` is not a value that a kernel computes with
         #   # hint: call it: lane_id(...)
         x[1] = lane_id + 1  # error: the function `lane_id` is not a number: `+` takes numbers
-        x[2] = grid  # error: the function `grid` is not a value that a kernel computes with # hint: call it: grid(...)
+        x[2] = grid  # error: the function `grid` is not a value that a kernel computes with
+        # hint: call it: grid(...)
         lane_id(1)  # error: lane_id() takes 0 arguments, and this gives 1
         warp_size()  # error: `warp_size` is an int literal (i32), not a function
         thread_idx.x()  # error: `thread_idx.x` is i32, not a function
@@ -80,7 +81,8 @@ def test_index_functions_are_called():
 def test_shuffles():
     @kernel
     def k(n: i32, f: f32):
-        shfl_sync()  # error: shfl_sync() needs `mask` and `value` and `lane` # hint: it takes mask, value, lane, width
+        shfl_sync()  # error: shfl_sync() needs `mask` and `value` and `lane`
+        # hint: it takes mask, value, lane, width; the mask comes first: shfl_sync(FULL_MASK, value, lane)
         shfl_sync(FULL_MASK, n)  # error: shfl_sync() needs `lane`
         shfl_sync(FULL_MASK, n, f)  # error: this is f32, but `lane` takes u32 # hint: cast it: u32(f)
         shfl_sync(f, n, 0)  # error: this is f32, but `mask` takes u32
@@ -95,7 +97,8 @@ def test_shuffles():
 def test_votes():
     @kernel
     def k(x: Ptr[f32], n: i32, f: f32):
-        all_sync(FULL_MASK)  # error: all_sync() needs `predicate` # hint: it takes mask, predicate
+        all_sync(FULL_MASK)  # error: all_sync() needs `predicate`
+        # hint: it takes mask, predicate; the mask comes first: all_sync(FULL_MASK, predicate)
         all_sync(FULL_MASK, f)  # error: this is f32, but `predicate` takes bool # hint: cast it: bool(f)
         all_sync(FULL_MASK, x)  # error: this is Ptr[f32], but `predicate` takes bool
         any_sync(FULL_MASK, n > 0, 1)  # error: any_sync() takes 2 arguments (mask, predicate), and this gives 3

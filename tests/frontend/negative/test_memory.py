@@ -18,7 +18,8 @@ EMPTY = ()
 def test_missing_arguments():
     @kernel
     def k(n: i32):
-        shared.array()  # error: shared.array() needs `shape` and `dtype` # hint: it takes shape, dtype
+        shared.array()  # error: shared.array() needs `shape` and `dtype`
+        # hint: it takes shape, dtype; such as shared.array(64, f32)
         shared.array(4)  # error: shared.array() needs `dtype`
         shared.array(f32)  # error: shared.array() needs `dtype`
         local.array(4)  # error: local.array() needs `dtype`
