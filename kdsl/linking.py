@@ -49,6 +49,8 @@ def link(
     """
     if isinstance(inputs, Compilation | Linked | str | bytes) or not isinstance(inputs, Sequence):
         raise TypeError(f"link() takes a list of what to link, got {inputs!r}")
+    if isinstance(options, str):
+        raise TypeError(f"link() takes a list of options, such as ['-lto'], got {options!r}")
     given = [part for source in inputs for part in _inputs(source)]
     if not given:
         raise TypeError("link() takes at least one thing to link")

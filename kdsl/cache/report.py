@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
+from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
 
@@ -39,8 +42,34 @@ class Report:
     uncached: tuple[Uncached, ...] = field(default=())
 
 
+def why_not_made(folder: Path) -> str | None:
+    """Why a folder that is not there cannot be made: it is tried, and taken back. None if it can."""
+    # Why not ask for permissions? They do not tell of what is no folder, and root has all of them, in /proc too.
+    made: list[Path] = []
+    try:
+        for part in reversed([folder, *folder.parents]):
+            try:
+                part.mkdir(mode=0o700)
+                made.append(part)
+            except FileExistsError:
+                if not part.is_dir():
+                    return f"{part} is no folder"
+    except OSError as error:
+        return f"{error.filename}: {error.strerror}"
+    finally:
+        for part in reversed(made):
+            with suppress(OSError):  # another process uses it by now
+                part.rmdir()
+    return None
+
+
 def report(said: Settings) -> Report:
     """A look at the cache. It is not made where there is none."""
+    if said.enabled and not os.path.isdir(said.folder):
+        why = why_not_made(said.folder)
+        if why is not None:
+            print(f"kdsl: the cache in {said.folder} is not used: {why}", file=sys.stderr)
+        return Report(said.folder, said.enabled, why is None, limit=said.limit)
     store = Store(said.folder, said.limit)
     if not store.is_there():
         return Report(said.folder, said.enabled, True, limit=said.limit)

@@ -65,7 +65,11 @@ class Options:
         known = [field.name for field in fields(cls) if field.name != "contract"]
         for name, value in given.items():
             if name not in known:
-                raise TypeError(f"@kernel has no option {name!r}; it takes {', '.join(known)}")
+                from difflib import get_close_matches  # start-up cost: for mistakes alone
+
+                close = get_close_matches(str(name), known, 1)
+                meant = f"; did you mean {close[0]}?" if close else ""
+                raise TypeError(f"@kernel has no option {name!r}{meant}; it takes {', '.join(known)}")
             if name not in NUMBERS and not isinstance(value, bool):
                 raise TypeError(f"@kernel({name}=...) takes True or False, got {value!r}")
         numbers = {

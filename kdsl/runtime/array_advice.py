@@ -62,7 +62,11 @@ def host_problem(parameter: Parameter, array: np.ndarray[Any, Any]) -> ArgumentE
 def not_contiguous(parameter: Parameter, shape: tuple[int, ...], copy: str) -> ArgumentError:
     advice = parameter.passing(copy)
     if isinstance(parameter.type, ArrayType) and not parameter.type.strided and parameter.vector is None:
-        advice += ", or leave out the annotation of the parameter, which then takes strided arrays"
+        # A kernel without annotations comes here only where its types are those of an earlier launch.
+        advice += (
+            ", or leave out the annotation of the parameter, which then takes strided arrays (prepare or capture the "
+            "launch with one)"
+        )
     return parameter.error(ArgumentValueError, f"an array of shape {shape} that is not contiguous", advice)
 
 

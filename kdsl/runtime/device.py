@@ -94,6 +94,7 @@ class Device:
         """Whether kernels here could use the other device's arrays: always, if it is this one."""
         from kdsl.runtime.peers import are_peers
 
+        _check_device(other)
         if other.backend is self.backend:
             return True
         return are_peers(self.backend, other.backend) and bool(self._peers.can_reach(other.backend))
@@ -104,8 +105,7 @@ class Device:
         """
         from kdsl.runtime.peers import are_peers
 
-        if not isinstance(other, Device):
-            raise TypeError(f"a kdsl.Device is needed, got {other!r}")
+        _check_device(other)
         if other.backend is self.backend:
             return
         if not are_peers(self.backend, other.backend):
@@ -145,3 +145,9 @@ def entered_device() -> Backend | None:
     """The device of the innermost ``with`` block that this thread (or asyncio task) is in."""
     entered = _ENTERED.get()
     return entered[0] if entered is not None else None
+
+
+def _check_device(other: Any) -> None:
+    if not isinstance(other, Device):
+        fix = f"; write kdsl.Device({other!r})" if isinstance(other, str | int) and not isinstance(other, bool) else ""
+        raise TypeError(f"a kdsl.Device is needed, got {other!r}{fix}")

@@ -24,6 +24,9 @@ class Event:
         self.handle = 0
         if not isinstance(backend, StreamBackend):
             raise LaunchConfigValueError(f"the {backend.name} has no streams and events")
+        for name, value in (("timing", timing), ("blocking_sync", blocking_sync)):
+            if not isinstance(value, bool):
+                raise TypeError(f"{name} takes True or False, got {value!r}")
         self.backend: Backend = backend
         self._events: StreamBackend = backend
         self.timing = timing
@@ -75,7 +78,7 @@ class Event:
             )
         for event, role in ((self, "start"), (end, "end")):
             if not event.recorded:
-                raise ValueError(f"the {role} event was never recorded")
+                raise ValueError(f"the {role} event was never recorded; {role} = stream.record() makes and records one")
             if not event.timing:
                 raise ValueError(f"the {role} event was made with timing=False")
         end.synchronize()

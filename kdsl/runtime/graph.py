@@ -85,9 +85,7 @@ class Graph:
                 f"{device_name(self.backend)}: prepare it with arrays that are there"
             )
         launch.check_live()
-        nodes = (depends,) if isinstance(depends, GraphNode) else tuple(depends)
-        if any(node not in self.nodes for node in nodes):
-            raise ValueError("depends are nodes of this graph")
+        nodes = self._given_nodes(depends)
         config = launcher.checked_config(launch.config)
         if launch.config.empty:
             raise LaunchConfigValueError("a launch of no blocks is no node of a graph: leave it out")
@@ -103,6 +101,14 @@ class Graph:
         added = GraphNode(fresh, launcher, [known[handle] for handle in fresh.depends])
         self._nodes = (*self.nodes, added)
         return added
+
+    def _given_nodes(self, depends: Any) -> tuple[GraphNode, ...]:
+        given = (depends,) if isinstance(depends, GraphNode) else depends
+        if not isinstance(given, Iterable) or not all(isinstance(node, GraphNode) for node in given):
+            raise TypeError(f"depends takes nodes of this graph, a list of what add_kernel gives, got {depends!r}")
+        if any(node not in self.nodes for node in given):
+            raise ValueError(f"depends takes nodes of this graph, and {depends!r} is of another one")
+        return tuple(given)
 
     def instantiate(self) -> GraphExecutable:
         """The graph as something to launch. What is added to the graph later is not in it."""
@@ -251,8 +257,8 @@ class GraphExecutable:
         try:
             launch = self._ready[stream]
         except (KeyError, TypeError):
-            launch = self._prepare(stream)
-        launch()
+            launch = None  # the first time, or another library's stream that has no hash
+        (launch or self._prepare(stream))()
 
     def _prepare(self, stream: Any) -> Callable[[], None]:
         launch = self._instance.prepare(stream_handle(stream, self.backend))

@@ -22,7 +22,7 @@ from kdsl.runtime.callables import function_type
 from kdsl.runtime.calls import check_tuple
 from kdsl.runtime.capture_arguments import check_of_graph
 from kdsl.runtime.config import LaunchConfig
-from kdsl.runtime.errors import ArgumentTypeError, LaunchConfigValueError
+from kdsl.runtime.errors import ArgumentTypeError, LaunchConfigTypeError, LaunchConfigValueError
 from kdsl.runtime.host_arrays import HostArrays
 from kdsl.runtime.inference import infer_type
 from kdsl.runtime.launch_parameters import ArrayArgument, Parameter
@@ -98,6 +98,11 @@ def _places(launcher: Launcher) -> list[tuple[int, int]]:
 
 
 def _configured(launcher: Launcher, old: Launch, configuration: Any) -> Launch:
+    if not isinstance(configuration, tuple | LaunchConfig):
+        raise LaunchConfigTypeError(
+            f"a node takes a configuration, node.update((grid, block)), and arguments by name, node.update(n=5); "
+            f"got {configuration!r}"
+        )
     config = LaunchConfig.of(configuration)
     if config.empty:
         raise LaunchConfigValueError("a node of a graph launches at least one block")

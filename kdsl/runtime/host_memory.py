@@ -14,6 +14,7 @@ from kdsl.backend import Backend, device_name
 from kdsl.lang.types import F32
 from kdsl.runtime.element_types import element_type
 from kdsl.runtime.layout import checked_bytes, normal_shape
+from kdsl.runtime.scalars import shown
 from kdsl.runtime.stream import stream_handle
 
 Kind = Literal["pinned", "mapped", "managed"]
@@ -120,7 +121,8 @@ def device_address(array: np.ndarray[Any, Any], memory: HostMemory) -> int:
 def prefetch(array: Any, to: str, stream: Any) -> None:
     """Enqueue the move of managed memory; ``to`` is ``device`` or ``host``."""
     if to not in ("device", "host"):
-        raise ValueError(f"managed memory is moved to 'device' or 'host', got {to!r}")
+        stream_fix = "; a stream goes by name, stream=s" if hasattr(to, "handle") else ""
+        raise ValueError(f"managed memory is moved to 'device' or 'host', got {to!r}{stream_fix}")
     memory = _managed(array)
     if memory is not None:
         handle = stream_handle(stream, memory.backend)
@@ -142,7 +144,7 @@ def _managed(array: Any) -> HostMemory | None:
         return None
     memory = memory_of(array)
     if memory is None or memory.kind != "managed":
-        raise TypeError("an array is needed that kdsl.managed_empty made, or a part of one")
+        raise TypeError(f"an array is needed that kdsl.managed_empty made, or a part of one; got {shown(array)}")
     if not array.flags.c_contiguous:
         raise ValueError("a contiguous part of a managed array is needed")
     return memory

@@ -50,11 +50,14 @@ def source_bytes(source: Any) -> tuple[str, bytes]:
     else.
     """
     if isinstance(source, str) and "\n" in source:
-        source = source.encode()
+        return "<PTX text>", source.encode()
     if isinstance(source, bytes):
         return "<bytes>", source
-    if not isinstance(source, str | Path):
-        raise TypeError(f"an image is a path, or bytes, or PTX text, got {source!r}")
+    if not isinstance(source, str | Path) or source == "":
+        fix = "; pass its .ptx" if hasattr(source, "ptx") else ""
+        if hasattr(source, "compile"):
+            fix = "; pass kdsl.compile(k).ptx"
+        raise TypeError(f"an image is a path, or bytes, or PTX text, got {source!r}{fix}")
     return str(source), Path(source).read_bytes()
 
 

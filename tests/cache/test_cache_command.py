@@ -80,6 +80,26 @@ def test_clear(sessions: Sessions) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="POSIX's permissions")
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        ("file", "{0}/file is no folder"),
+        ("file/below/it", "{0}/file is no folder"),
+        ("link/below", "{0}/link is no folder"),
+    ],
+)
+def test_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, why: str) -> None:
+    (tmp_path / "file").write_text("a user's")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.setenv("KDSL_CACHE_DIR", str(tmp_path / place))
+    done = command("info")
+    said = f"kdsl: the cache in {tmp_path / place} is not used: {why.format(tmp_path)}\n"
+    assert (done.exit_code, done.stderr) == (1, said)
+    assert json.loads(command("info", "--json").stdout)["usable"] is False
+    assert sorted(tmp_path.iterdir()) == before
+
+
 def test_a_folder_that_cannot_be_used(sessions: Sessions) -> None:
     kdsl.compile(halved, target="sm_90")
     (sessions.folder / "cache").chmod(0o777)

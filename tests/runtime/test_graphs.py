@@ -522,7 +522,7 @@ def test_a_graph_is_built_from_prepared_launches(device: str) -> None:
     np.testing.assert_array_equal(y.to_host(), np.full(64, 15))
     with pytest.raises(TypeError, match="add_kernel takes kernel.prepare"):
         graph.add_kernel(add[1, 64])  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="depends are nodes of this graph"):
+    with pytest.raises(ValueError, match="depends takes nodes of this graph"):
         kdsl.Graph().add_kernel(add.prepare(1, 64, x, 1, 64), depends=[first])
     assert graph.add_kernel(add.prepare(1, 64, x, 1, 64), depends=last).depends == (last,)
     with pytest.raises(LaunchConfigError, match="a launch of no blocks is no node"):

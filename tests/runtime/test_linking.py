@@ -139,11 +139,11 @@ class TestErrors:
     def test_what_nothing_defines(self, nvjitlink: None) -> None:
         with pytest.raises(errors.LinkError) as caught:
             kdsl.link([MAIN], target="sm_90")
-        assert "`dev_add` is defined in none of <bytes>; link what defines it" in str(caught.value)
+        assert "`dev_add` is defined in none of <PTX text>; link what defines it" in str(caught.value)
         assert "Undefined reference to 'dev_add'" in str(caught.value)  # the linker's own words
 
     def test_what_is_defined_twice(self, nvjitlink: None) -> None:
-        with pytest.raises(errors.LinkError, match=r"dev_\w+ is defined both in .*functions.ptx and in <bytes>"):
+        with pytest.raises(errors.LinkError, match=r"dev_\w+ is defined both in .*functions.ptx and in <PTX text>"):
             kdsl.link([MAIN, FUNCTIONS, FUNCTIONS.read_text() + "// a copy"], target="sm_90")
 
     def test_ptx_that_does_not_assemble(self, nvjitlink: None) -> None:
@@ -196,7 +196,7 @@ class TestTheDriversLinker:
         fatbin = linking.Input("f.fatbin", Kind.FATBIN, b"code")
         assert kdsl.linking.linked_for(gpu, "sm_90", [main, fatbin]) == (Linker.DRIVER, b"machine code")
         assert fake_driver.linked == [
-            ("CU_JIT_INPUT_PTX", MAIN.encode() + b"\0", b"<bytes>"),
+            ("CU_JIT_INPUT_PTX", MAIN.encode() + b"\0", b"<PTX text>"),
             ("CU_JIT_INPUT_FATBINARY", b"code", b"f.fatbin"),
         ]
         assert fake_driver.called()[-1] == "cuLinkDestroy"
@@ -211,9 +211,9 @@ class TestTheDriversLinker:
     def test_what_it_says(self, gpu: CudaDriver, fake_driver: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(linking, "_bindings", lambda: None)
         main, other = linking.read(MAIN), linking.Input("f.fatbin", Kind.FATBIN, b"code")
-        fake_driver.log = b"error   : Undefined reference to 'dev_add' in '<bytes>'"
+        fake_driver.log = b"error   : Undefined reference to 'dev_add' in '<PTX text>'"
         with pytest.raises(
-            errors.LinkError, match=r"(?s)`dev_add` is defined in none of <bytes>, f.fatbin;.*Undefined"
+            errors.LinkError, match=r"(?s)`dev_add` is defined in none of <PTX text>, f.fatbin;.*Undefined"
         ):
             kdsl.linking.linked_for(gpu, "sm_90", [main, other])
         assert fake_driver.called()[-1] == "cuLinkDestroy"

@@ -213,7 +213,7 @@ CUBIN = b"\x7fELF\x02\x01\x01\x41\x08" + bytes(7) + b"\x02\x00\xbe\x00" + bytes(
     [
         (b"", "<bytes>: it is empty"),
         (b"nonsense", "<bytes>: it is neither PTX"),
-        ("no PTX\n", "<bytes>: it is neither PTX"),
+        ("no PTX\n", "<PTX text>: it is neither PTX"),
         (CUBIN[:40], "an ELF file of 40 bytes is cut off"),
         (CUBIN[:40] + b"\xff\x20" + CUBIN[42:], "it is cut off: 64 bytes of at least"),
         (b"\x50\xed\x55\xba\x01\x00\x10\x00\x00\x01" + bytes(6), "it is cut off: 16 bytes of at least 272"),

@@ -47,7 +47,10 @@ def advice(kernel: Any, *arguments: Any) -> str:
 FIT, WIDE = np.zeros(4, np.float32), np.zeros(4)
 GRID = np.zeros((4, 4), np.float32)
 KEPT = ", and keep it: the kernel may write it"
-STRIDED = ", or leave out the annotation of the parameter, which then takes strided arrays"
+STRIDED = (
+    ", or leave out the annotation of the parameter, which then takes strided arrays (prepare or capture the launch "
+    "with one)"
+)
 
 
 def test_only_what_is_written_is_kept(device: str) -> None:
