@@ -161,10 +161,14 @@ class Kernel(Generic[P]):
         """``k.launch(a, b, n)`` without brackets, for a kernel whose contract says grid and block."""
         return self._derived.of(None).function
 
-    @untraced
-    def launch_on(self, stream: Any = NOT_GIVEN, /, *arguments: Any, **keywords: Any) -> None:
+    def launch_on(self, stream: Any, /, *arguments: Any, **keywords: Any) -> None:
         """As `launch`, in a stream."""
         self._derived.of(stream).function(*arguments, **keywords)
+
+    if not TYPE_CHECKING:
+        # What is missing, the launch says; a stub says that it is needed.
+        launch_on.__defaults__ = (NOT_GIVEN,)
+        launch_on = untraced(launch_on)
 
     def launch_config(self, /, *arguments: Any, **keywords: Any) -> LaunchConfig:
         """The configuration that `launch` takes for these arguments."""

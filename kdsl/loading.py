@@ -337,9 +337,13 @@ class LoadedKernel:
         """A launch without brackets, for a kernel whose contract says grid and block: as `Kernel.launch`."""
         return self._derived.of(None).function
 
-    def launch_on(self, stream: Any = NOT_GIVEN, /, *arguments: Any, **keywords: Any) -> None:
+    def launch_on(self, stream: Any, /, *arguments: Any, **keywords: Any) -> None:
         """As `launch`, in a stream."""
         self._derived.of(stream).function(*arguments, **keywords)
+
+    if not TYPE_CHECKING:
+        # As of `Kernel`.
+        launch_on.__defaults__ = (NOT_GIVEN,)
 
     def _derived_in(self, stream: Any) -> DerivedLaunches:
         """What derives configurations in a stream."""

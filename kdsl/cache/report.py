@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from contextlib import suppress
 from dataclasses import field
@@ -65,7 +64,7 @@ def why_not_made(folder: Path) -> str | None:
 
 def report(said: Settings) -> Report:
     """A look at the cache. It is not made where there is none."""
-    if said.enabled and not os.path.isdir(said.folder):
+    if said.enabled and not said.folder.is_dir():
         why = why_not_made(said.folder)
         if why is not None:
             print(f"kdsl: the cache in {said.folder} is not used: {why}", file=sys.stderr)
