@@ -20,7 +20,8 @@ Arrays
                       strided: what is done with one
     allocation        who owns memory; memory_pool: where it comes from; host_memory: pinned, mapped and managed;
                       host_values: what may be written to it; pickled_arrays, absent
-    interface, dlpack arrays of other libraries, as foreign_array describes them; torch_tensors, jax_arrays
+    interface, dlpack arrays of other libraries, as foreign_array describes them; torch_tensors, jax_arrays;
+                      lent_arrays: those of JAX's that were exported
     shared_arrays     from_dlpack; dlpack_export: ours for others; foreign_memory, foreign_streams: in step with theirs
 
 Streams

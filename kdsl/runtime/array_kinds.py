@@ -1,8 +1,9 @@
-"""Which arrays the fast way knows, by their class, and what it asks of DeviceArrays and of CuPy's."""
+"""Which arrays the fast way knows, by their class, and what it asks of DeviceArrays, of CuPy's and of JAX's."""
 
 from __future__ import annotations
 
 import sys
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from kdsl.runtime.foreign_memory import SharingBackend
 from kdsl.runtime.foreign_packer import MOST_NARROW, ArrayParameter, ForeignPacker, Kind
 from kdsl.runtime.interface_packer import interface_kind
 from kdsl.runtime.jax_arrays import is_jax
+from kdsl.runtime.lent_arrays import LentArrays
 from kdsl.runtime.markers import Marker
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.packer import layout_tests
@@ -30,7 +32,7 @@ def kind_of(value: Any, backend: SharingBackend) -> Kind | None:
         # What a subclass overrides is the checked way's matter.
         return tensor_kind(torch, backend) if class_ in (torch.Tensor, torch.nn.Parameter) else None
     if is_jax(value):
-        return None
+        return jax_kind(backend.lent)
     cupy = sys.modules.get("cupy")
     if cupy is not None and class_ is getattr(cupy, "ndarray", None):
         return cupy_kind(cupy, backend)
@@ -62,6 +64,30 @@ def cupy_kind(cupy: Any, backend: SharingBackend) -> Kind:
             tests.append(f"{name}.size < {MOST_NARROW}")
         packer.add_array(parameter, f"{memory}.ptr if {' and '.join(tests)} else None", f"{name}.shape")
         packer.add_stream(f"{p}current_cupy({p}ordinal).ptr")
+        return True
+
+    return add
+
+
+def jax_kind(lent: LentArrays) -> Kind:
+    """JAX's arrays that were read before, in the same stream."""
+
+    def add(packer: ForeignPacker, parameter: ArrayParameter) -> bool:
+        if parameter.written:
+            return False
+        p, name, element = packer.prefix, parameter.name, parameter.element
+        type_, key, entry = f"{element.name}_type", f"{p}{name}_key", f"{p}{name}_lent"
+        packer.scope |= {
+            type_: element, "ready": lent.ready, "exported": lent.found, "give_back": lent.give_back, "product": prod
+        }  # fmt: skip
+        packer.setup.append(f"{key}, {entry} = {p}ready({name}, {p}named)")
+        packer.tests.append(f"{entry}[1] is {p}{type_}")
+        if parameter.is_narrow:
+            packer.tests.append(f"{p}product({entry}[3]) < {MOST_NARROW}")
+        packer.add_array(parameter, f"{entry}[2]", f"{entry}[3]")
+        packer.add_stream(f"{p}named")
+        # Another thread may have ended the export before the launch was made, which is what has to be waited for.
+        packer.after += [f"if {p}exported.get({key}) is not {entry}:", f"    {p}give_back({entry})"]
         return True
 
     return add

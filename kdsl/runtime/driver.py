@@ -25,6 +25,7 @@ from kdsl.runtime.driver_occupancy import DriverOccupancy
 from kdsl.runtime.driver_peers import DriverPeers
 from kdsl.runtime.errors import DriverUnavailableError
 from kdsl.runtime.image_variables import variable_names
+from kdsl.runtime.lent_arrays import LentArrays
 from kdsl.runtime.linking import Input
 from kdsl.runtime.machine import Machine, driver_release
 from kdsl.runtime.parameters import ParameterBuffer
@@ -47,6 +48,7 @@ class CudaDriver(DriverHostMemory, DriverPeers, DriverOccupancy):
     ) -> None:
         super().__init__(Calls(ordinal, bindings() if api is None else api, record, synchronous))
         self.ordinal = ordinal
+        self.lent = LentArrays(self.release)
         self.capability = capability(self._calls.api, self._calls.device)
         reason = too_old(self.capability)
         if reason:

@@ -10,6 +10,7 @@ from kdsl.runtime import driver_errors, driver_launch, driver_modules
 from kdsl.runtime.driver_calls import Calls
 from kdsl.runtime.driver_modules import CudaFunction
 from kdsl.runtime.driver_streams import DriverStreams
+from kdsl.runtime.lent_arrays import LentArrays
 from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.runtime.strided import StridedCopy, strided_copies
 
@@ -21,6 +22,8 @@ class DriverMemory(DriverStreams):
     """What `CudaDriver` does with memory. It comes from a pool and is ordered with the default stream, so that freeing
     waits for nothing.
     """
+
+    lent: LentArrays
 
     def __init__(self, calls: Calls) -> None:
         super().__init__(calls)
@@ -192,6 +195,8 @@ class DriverMemory(DriverStreams):
             self.foreign.filled()
 
     def synchronize(self) -> None:
+        # First, so that nothing of JAX's is held after it.
+        self.lent.end()
         # What another thread launches meanwhile is not known to have ended.
         launched = len(self._calls.recent)
         self._calls.call("cuCtxSynchronize")

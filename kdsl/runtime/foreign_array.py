@@ -39,7 +39,7 @@ class ForeignArray:
     tensor: Any = None
     """The PyTorch tensor that it is."""
     immutable: str = ""
-    """Why it may not be written, and what to do instead, if there is more to say than that it is read-only."""
+    """Why it never changes, and what to do instead of writing it: of JAX's arrays, whose exports are kept."""
 
     def on_host(self) -> np.ndarray[Any, Any]:
         """The same memory as a NumPy array, which keeps it alive."""

@@ -14,6 +14,7 @@ from kdsl.runtime.torch_tensors import note_used, note_written
 
 if TYPE_CHECKING:
     from kdsl.runtime.driver_calls import Calls
+    from kdsl.runtime.lent_arrays import LentArrays
 
 
 @runtime_checkable
@@ -21,6 +22,7 @@ class SharingBackend(Protocol):
     """A GPU whose memory and streams other libraries use too."""
 
     ordinal: int
+    lent: LentArrays
 
     def order(self, first: int, then: int) -> None: ...
     def join(self) -> None:
@@ -75,7 +77,10 @@ def note_launch(arrays: Sequence[tuple[ForeignArray, bool]], stream: int, backen
     away = [a for a, _ in arrays if not a.is_host and not (a.is_ordered and a.stream in (None, stream))]
     if away:
         note_used([array.tensor for array in away if array.tensor is not None], stream)
-        owners = [array.owner for array in away if array.tensor is None]
+        for array in away:
+            if array.immutable:
+                sharing.lent.add(array)
+        owners = [array.owner for array in away if array.tensor is None and not array.immutable]
         if owners:
             sharing.keep(owners, stream)
 
