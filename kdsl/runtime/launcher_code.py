@@ -22,6 +22,7 @@ from kdsl.runtime.foreign_packer import foreign_packer_source, plain_parameters
 from kdsl.runtime.hooks import Observed
 from kdsl.runtime.launch_parameters import Parameter
 from kdsl.runtime.layout import layout_of
+from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.packer import condition_tests, layout_name, name_prefix, packer_source, struct_name, variable_names
 from kdsl.runtime.packer_names import Place, globals_for, maker, place_of
 from kdsl.runtime.scalars import REAL_CLASSES, WIDE_CLASSES, bf16_bits
@@ -123,6 +124,7 @@ class LauncherCode:
             "wide_classes": WIDE_CLASSES,
             "real_classes": REAL_CLASSES,
             "bf16_bits": bf16_bits,
+            "array_class": DeviceArray,
         }
         for parameter, variable in zip(self.parameters, self.variables, strict=True):
             scope |= self._parameter_scope(parameter, variable)

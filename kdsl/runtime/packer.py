@@ -74,8 +74,9 @@ def packer_source(
     It takes in addition what the contract's tests name of the configuration.
 
     Its globals, after the prefix: the layouts that it names, ``failures``, ``observed``, ``missing``, ``float32``,
-    ``wide_classes``, ``real_classes`` and ``bf16_bits``. Of each condition, given as (where the name is found, name),
-    they hold ``namespace0``, ``value0``, ...: the name must be bound to the value for the fast way to be taken.
+    ``wide_classes``, ``real_classes``, ``bf16_bits`` and ``array_class``. Of each condition, given as (where the name
+    is found, name), they hold ``namespace0``, ``value0``, ...: the name must be bound to the value for the fast way to
+    be taken.
     ``call`` says what the function takes, if that is something else than the parameters; ``guards`` are tests of it.
     """
     names = [name for name, _ in parameters] if call is None else call.names
@@ -83,7 +84,11 @@ def packer_source(
     packer = Packer(p)
     packer.tests += guards
     packer.tests += condition_tests(p, conditions)
-    for index, (variable, (_, type_)) in enumerate(zip(variable_names(parameters, call), parameters, strict=True)):
+    variables = variable_names(parameters, call)
+    # What is missing in another library's array is found out by an exception, at a dozen times the price of this.
+    first = [name for name, (_, type_) in zip(variables, parameters, strict=True) if is_array(type_)][:1]
+    packer.tests += [f"{name}.__class__ is {p}array_class" for name in first]
+    for index, (variable, (_, type_)) in enumerate(zip(variables, parameters, strict=True)):
         if variable not in names:
             assert call is not None
             packer.setup.append(f"{variable} = {call.slots[index].source}")
@@ -121,6 +126,11 @@ def packer_source(
         "    return launch",
     ]
     return "\n".join(lines) + "\n"
+
+
+def is_array(type_: Type) -> bool:
+    """Whether a parameter takes arrays."""
+    return isinstance(type_, PointerType | ArrayType)
 
 
 def _found(place: Place, namespace: str, name: str) -> str:
