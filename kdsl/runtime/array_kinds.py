@@ -13,7 +13,6 @@ from kdsl.runtime.foreign_packer import MOST_NARROW, ArrayParameter, ForeignPack
 from kdsl.runtime.interface_packer import interface_kind
 from kdsl.runtime.jax_arrays import is_jax
 from kdsl.runtime.lent_arrays import LentArrays
-from kdsl.runtime.markers import Marker
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.packer import layout_tests
 from kdsl.runtime.tensor_packer import tensor_kind
@@ -25,7 +24,7 @@ def kind_of(value: Any, backend: SharingBackend) -> Kind | None:
     class_ = type(value)
     if class_ is DeviceArray:
         return own_kind
-    if isinstance(value, DeviceArray | np.ndarray | np.generic | Marker):
+    if isinstance(value, DeviceArray | np.ndarray):
         return None
     torch = loaded_torch(value)
     if torch is not None:

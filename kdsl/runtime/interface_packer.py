@@ -84,8 +84,8 @@ def reader(
 def _fits(parameter: ArrayParameter, typestr: Any, shape: Any, strides: Any) -> bool:
     """Whether it is a contiguous array with elements, as the parameter takes it."""
     element: ScalarType | ComplexType = parameter.element
-    # What says less than the type goes the checked way: opaque bytes, and floats of one byte.
-    if typestr.__class__ is not str or typestr[1:2] == "V" or named_type(typestr)[0] != element:
+    # Opaque bytes, and floats of one byte, say less than the type: they are none here, and go the checked way.
+    if typestr.__class__ is not str or named_type(typestr)[0] != element:
         return False
     if shape.__class__ is not tuple or not all(extent.__class__ is int and extent > 0 for extent in shape):
         return False

@@ -88,18 +88,18 @@ class Lent:
 
     def __init__(self, address: int = 4096, shape: Any = (4,), **more: Any) -> None:
         self.address, self.shape, self.typestr, self.strides = address, shape, "<f4", None
-        self.readonly, self.stream, self.mask = False, None, None
+        self.readonly, self.stream, self.mask, self.form = False, None, None, dict
         self.raises: Exception | None = None
         self.__dict__.update(more)
 
     @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
+    def __cuda_array_interface__(self) -> Any:
         if self.raises is not None:
             raise self.raises
-        return {
+        return self.form({
             "shape": self.shape, "typestr": self.typestr, "strides": self.strides, "mask": self.mask, "version": 3,
             "data": (self.address, self.readonly), "stream": self.stream,
-        }  # fmt: skip
+        })  # fmt: skip
 
 
 class DeviceNDArray(Lent):
@@ -112,7 +112,7 @@ class DeviceNDArray(Lent):
         self.gpu_data = types.SimpleNamespace(device_ctypes_pointer=ctypes.c_size_t(address))
 
     @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
+    def __cuda_array_interface__(self) -> Any:
         return {
             "shape": tuple(self.shape), "strides": self.strides, "typestr": self.typestr, "version": 3,
             "data": (self.gpu_data.device_ctypes_pointer.value, False), "stream": self.stream,
@@ -120,6 +120,14 @@ class DeviceNDArray(Lent):
 
 
 DeviceNDArray.__module__ = "numba.cuda.cudadrv.devicearray"
+
+
+class LentOnHost(np.ndarray):  # type: ignore[type-arg]
+    """An array of NumPy's that another GPU library reads where it is."""
+
+    __cuda_array_interface__ = Lent().__cuda_array_interface__
+
+
 Make = Callable[..., Any]
 LIBRARIES = [ndarray, DeviceNDArray, Lent]
 
@@ -195,23 +203,25 @@ CHANGES: dict[str, tuple[Make, Make]] = {
     "typestr": (Lent, lambda: Lent(typestr="<f8")),
     "byte order": (Lent, lambda: Lent(typestr=">f4")),
     "opaque type": (Lent, lambda: Lent(typestr="<V4")),
-    "typestr that is none": (Lent, lambda: Lent(typestr=4)),
+    "typestr that is none": (Lent, lambda: Lent(typestr=np.float32)),
     "strides": (Lent, lambda: Lent(strides=(8,))),
     "strides of another rank": (Lent, lambda: Lent(strides=(4, 4))),
     "alignment": (Lent, lambda: Lent(4097)),
     "read-only": (Lent, lambda: Lent(readonly=True)),
     "mask": (Lent, lambda: Lent(mask=Lent())),
-    "stream that is none": (Lent, lambda: Lent(stream="one")),
+    "stream that is none": (Lent, lambda: Lent(stream=0.0)),
     "no address": (Lent, lambda: Lent(address=None)),
-    "address that is none": (Lent, lambda: Lent(address="here")),
+    "address that is none": (Lent, lambda: Lent(address=4096.0)),
     "no elements": (Lent, lambda: Lent(shape=(0,))),
     "negative extent": (Lent, lambda: Lent(shape=(-4,))),
     "shape that is none": (Lent, lambda: Lent(shape=4)),
     "interface that raises": (Lent, lambda: Lent(raises=RuntimeError("deleted"))),
     "interface that is none": (Lent, lambda: Lent(raises=AttributeError())),
+    "interface that is no dict": (Lent, lambda: Lent(form=types.MappingProxyType)),
     "numba: strides": (DeviceNDArray, lambda: DeviceNDArray(strides=(8,))),
     "numba: typestr": (DeviceNDArray, lambda: DeviceNDArray(typestr="<i4")),
     "host array": (Lent, lambda: np.zeros(4, np.float32)),
+    "host array with an interface": (Lent, lambda: np.zeros(4, np.float32).view(LentOnHost)),
     "marked": (Lent, lambda: In(np.zeros(4, np.float32))),
 }
 
@@ -329,12 +339,24 @@ def test_streams_of_cupy(gpu: CudaDriver, fake_driver: Any, cupy: Any, only_fast
         named(ndarray())  # which has to be ordered
 
 
+def test_a_named_stream_is_the_only_one(gpu: CudaDriver, cupy: Any) -> None:
+    found = Launcher("vadd", (("a", P(F32)),), gpu, function(gpu))
+    make: Any = found.foreign_packer((ndarray(),), gpu)
+    launched: list[Any] = []
+    way = make(launched.append, {OTHER: launched.append}, SIDE)
+    cupy.streams[0] = OTHER
+    assert not way((ndarray(),))
+    cupy.streams[0] = SIDE
+    assert way((ndarray(),))
+    assert len(launched) == 1
+
+
 def test_the_stream_of_cupy_is_that_of_the_array_s_gpu(fake_driver: Any, cupy: Any) -> None:
     """Also in the checked way: CuPy's interface tells that of the GPU that is current there."""
     fake_driver.kernels = {"vadd": lambda parameters: None}
     fake_driver.devices = 2
     second = CudaDriver(1, api=fake_driver)
-    cupy.streams = {0: SIDE, 1: OTHER}
+    cupy.streams = {0: 0, 1: OTHER}
     run = launcher(second, ("a", P(F32)))
     for _ in range(2):
         run(ndarray(number=1))
