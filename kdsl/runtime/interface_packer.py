@@ -7,6 +7,7 @@ at each time, a dtype, shape and strides only where they are not those of a laun
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from kdsl.lang.complex_type import ComplexType
@@ -43,9 +44,7 @@ def interface_kind(value: Any, backend: SharingBackend) -> Kind | None:
     return add
 
 
-def reader(
-    parameter: ArrayParameter, is_own: Callable[[int], bool], stream_of: Callable[[Any], int] | None
-) -> Read:  # fmt: skip
+def reader(parameter: ArrayParameter, is_own: Callable[[int], bool], stream_of: Callable[[Any], int] | None) -> Read:
     """What reads arguments of a parameter. ``stream_of`` is where the library has its work, if it does not say so."""
     known: dict[tuple[Any, Any, Any], bool] = {}
     written = parameter.written
@@ -87,16 +86,9 @@ def _fits(parameter: ArrayParameter, typestr: Any, shape: Any, strides: Any) -> 
     # Opaque bytes, and floats of one byte, say less than the type: they are none here, and go the checked way.
     if typestr.__class__ is not str or named_type(typestr)[0] != element:
         return False
-    if shape.__class__ is not tuple or not all(extent.__class__ is int and extent > 0 for extent in shape):
+    if shape.__class__ is not tuple or not all(extent > 0 for extent in shape):
         return False
-    if strides is not None and not (
-        strides.__class__ is tuple
-        and len(strides) == len(shape)
-        and all(stride.__class__ is int for stride in strides)
-        and is_contiguous(shape, strides, element.size)
-    ):
+    # Fails, and so takes the checked way, for strides of another rank and for what are no numbers.
+    if strides is not None and not is_contiguous(shape, strides, element.size):
         return False
-    count = 1
-    for extent in shape:
-        count *= extent
-    return not (parameter.is_narrow and count >= MOST_NARROW)
+    return not (parameter.is_narrow and prod(shape) >= MOST_NARROW)
