@@ -380,8 +380,8 @@ class FakeDriver(FakeGraphs):
     def _pointer_by_address(self, data: int, attribute: int, address: int | None) -> int:
         def call() -> Any:
             result = self.cuPointerGetAttribute(self.real.CUpointer_attribute(attribute), address or 0)
-            if not int(result[0]):
-                ctypes.c_int.from_address(data).value = int(result[1])
+            # What is there after an error is nobody's word.
+            ctypes.c_int.from_address(data).value = 0 if int(result[0]) else int(result[1])
             return result
 
         return self._called_by_address(call)

@@ -5,6 +5,7 @@ driver in host memory: what it takes, on which stream, and that everything else 
 from __future__ import annotations
 
 import ctypes
+import inspect
 import struct
 import sys
 import threading
@@ -19,11 +20,16 @@ import pytest
 from kdsl.lang.types import BF16, COMPLEX64, F32, I32, ArrayType, PointerType
 from kdsl.runtime import launcher as launcher_module
 from kdsl.runtime.array_making import zeros
+from kdsl.runtime.bound_launch import BoundLaunch
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
+from kdsl.runtime.foreign_launch import MOST_WAYS
+from kdsl.runtime.foreign_packer import ArrayParameter
 from kdsl.runtime.hooks import launch_hooks
+from kdsl.runtime.interface_packer import MOST_KNOWN, reader
 from kdsl.runtime.launch import Launcher
+from kdsl.runtime.launcher_code import MOST_FOREIGN
 from kdsl.runtime.markers import In
 from kdsl.runtime.stream import Stream
 
@@ -417,11 +423,26 @@ def test_hooks_and_current_streams_come_first(gpu: CudaDriver, fake_driver: Any,
     assert len(graph.nodes) == 1
 
 
-def test_classes_past_counting(gpu: CudaDriver, only_fast: Any) -> None:
-    """What is kept for combinations of classes is bounded."""
-    run = launcher(gpu, ("a", P(F32)))
+def test_nothing_is_asked_of_the_driver_after_a_fork(gpu: CudaDriver, fake_driver: Any) -> None:
+    is_own = gpu.own_memory_test()
+    assert is_own(4096)
+    gpu._calls.forked = True
+    fake_driver.called()
+    assert not is_own(4096)
+    assert fake_driver.called() == []
+
+
+def test_what_is_kept_is_bounded(gpu: CudaDriver, only_fast: Any) -> None:
+    found = Launcher("vadd", (("a", P(F32)),), gpu, function(gpu))
+    run = found.bind(LaunchConfig(1, 32))
     only_fast()
     for index in range(200):
         run(type(f"Lent{index}", (Lent,), {})())
+    (bound,) = (cell.cell_contents.__self__ for cell in run.__closure__ if hasattr(cell.cell_contents, "__self__")
+                and isinstance(cell.cell_contents.__self__, BoundLaunch))  # fmt: skip
+    assert len(bound._foreign._ways) <= MOST_WAYS
+    assert len(found._code._foreign) <= MOST_FOREIGN
+    read = reader(ArrayParameter("a", P(F32), F32, True), lambda address: True, None)
     for extent in range(1, 200):
-        run(Lent(shape=(extent,)))
+        assert read(Lent(shape=(extent,)), 0) == (4096, (extent,), 0)
+    assert len(inspect.getclosurevars(read).nonlocals["known"]) <= MOST_KNOWN
