@@ -8,7 +8,7 @@ from kdsl.backend import Launch
 from kdsl.runtime.enqueue import Enqueue
 from kdsl.runtime.foreign_memory import sharing_of
 from kdsl.runtime.foreign_packer import LaunchesForeign
-from kdsl.runtime.hooks import HOOKS, Observed
+from kdsl.runtime.hooks import Observed
 
 if TYPE_CHECKING:
     from kdsl.runtime.launcher import Launcher
@@ -43,7 +43,7 @@ class ForeignLaunches:
         way: Any = self._ways.get(classes, NEW)
         if way is NEW:
             way = self._add(classes, given)
-        if way is None or HOOKS.are_wanted:
+        if way is None:
             return False
         backend: Any = self._launcher.backend
         # A stream of ours that is current, and a graph that is captured, come before another library's stream.
@@ -52,7 +52,7 @@ class ForeignLaunches:
         try:
             return bool(way(given))
         except Observed:
-            return False  # another thread's hook came meanwhile
+            return False  # there are hooks, who want to know the arguments
 
     def _add(self, classes: tuple[type, ...], given: tuple[Any, ...]) -> LaunchesForeign | None:
         sharing = sharing_of(self._launcher.backend)

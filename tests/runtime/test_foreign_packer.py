@@ -423,6 +423,20 @@ def test_hooks_and_current_streams_come_first(gpu: CudaDriver, fake_driver: Any,
     assert len(graph.nodes) == 1
 
 
+def test_a_current_stream_comes_before_the_library_s(gpu: CudaDriver, fake_driver: Any, cupy: Any) -> None:
+    cupy.streams[0] = SIDE
+    run = launcher(gpu, ("a", P(F32)))
+    stream = Stream(gpu)
+    for make in (ndarray, lambda: Lent(stream=SIDE)):
+        run(make())  # which makes that stream ready
+        with stream:
+            run(make())
+        assert fake_driver.launched[-1][-1] == stream.handle
+        with stream.capture() as graph:
+            run(make())
+        assert len(graph.nodes) == 1
+
+
 def test_nothing_is_asked_of_the_driver_after_a_fork(gpu: CudaDriver, fake_driver: Any) -> None:
     is_own = gpu.own_memory_test()
     assert is_own(4096)
