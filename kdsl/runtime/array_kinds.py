@@ -24,7 +24,7 @@ def kind_of(value: Any, backend: SharingBackend) -> Kind | None:
     class_ = type(value)
     if class_ is DeviceArray:
         return own_kind
-    if isinstance(value, DeviceArray | np.ndarray):
+    if isinstance(value, np.ndarray):
         return None
     torch = loaded_torch(value)
     if torch is not None:

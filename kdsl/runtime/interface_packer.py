@@ -86,9 +86,9 @@ def _fits(parameter: ArrayParameter, typestr: Any, shape: Any, strides: Any) -> 
     # Opaque bytes, and floats of one byte, say less than the type: they are none here, and go the checked way.
     if typestr.__class__ is not str or named_type(typestr)[0] != element:
         return False
-    if shape.__class__ is not tuple or not all(extent > 0 for extent in shape):
+    # What is no tuple of numbers fails, and so takes the checked way, and so do strides of another rank.
+    if not all(extent > 0 for extent in shape):
         return False
-    # Fails, and so takes the checked way, for strides of another rank and for what are no numbers.
     if strides is not None and not is_contiguous(shape, strides, element.size):
         return False
     return not (parameter.is_narrow and prod(shape) >= MOST_NARROW)
