@@ -128,6 +128,19 @@ class Compilation:
         with self.timeline.step("link"):
             return link(inputs, self.target.name)
 
+    @property
+    def linked_ptx(self) -> str | None:
+        """PTX that is loaded without a linker: what the PTX is linked with is in it, if that is PTX, too; else None."""
+        from kdsl.runtime.images import Kind  # start-up cost, as above
+        from kdsl.runtime.linking import link_text
+
+        if self.link is None:
+            return self.ptx
+        inputs = self.link_inputs()
+        if any(given.kind is not Kind.PTX for given in inputs):
+            return None
+        return link_text(inputs, self.target.name).image.decode()
+
     def link_inputs(self) -> list[Input]:
         """The PTX, and what it is linked with."""
         from kdsl.runtime.images import Kind  # start-up cost, as above

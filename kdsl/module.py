@@ -22,6 +22,7 @@ from kdsl.parameters import from_signature
 from kdsl.runtime.calls import call_of
 from kdsl.runtime.launch import Launcher
 from kdsl.runtime.variables import attach
+from kdsl.signatures import check_names
 from kdsl.specialization import build_launcher
 from kdsl.target import Target
 
@@ -140,9 +141,7 @@ class KernelModule:
         """All kernels' stages, in one PTX module: see `kdsl.compile`. ``signatures`` has a signature for each kernel,
         by name, whose annotations do not say all: constants and TypeVars.
         """
-        unknown = next((name for name in signatures if name not in [k.name for k in self.kernels]), None)
-        if unknown is not None:
-            raise TypeError(f"{self.name} has no kernel {unknown!r}")
+        check_names(signatures, [kernel.name for kernel in self.kernels])
         types = [[type for _, type in self.typed(kernel, signatures)] for kernel in self.kernels]
         return compile_kernels(self.kernels, types, target, options)
 

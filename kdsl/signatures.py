@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, TypeVar
 
@@ -22,6 +22,19 @@ class Open:
     name: str
     why: str
     example: str
+
+
+def check_names(signatures: Mapping[str, Any], kernels: Sequence[str]) -> None:
+    """TypeError for a signature of a kernel that there is not."""
+    if not isinstance(signatures, Mapping):
+        raise TypeError(f"signatures takes a dict, such as {{{kernels[0]!r}: {{'n': 16}}}}, got {signatures!r}")
+    for name in signatures:
+        if name not in kernels:
+            import difflib  # start-up cost: only for an error
+
+            close = difflib.get_close_matches(str(name), kernels, n=1)
+            meant = f" (did you mean {close[0]!r}?)" if close else ""
+            raise TypeError(f"signatures names {name!r}, which is no kernel{meant}; there are: {', '.join(kernels)}")
 
 
 def open_names(

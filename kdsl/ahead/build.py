@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,8 +17,11 @@ from kdsl.ahead.loader import OWN_NAMES, loader
 from kdsl.ahead.writing import write_files
 from kdsl.compilation import Compilation
 from kdsl.compiler import Kernel, compile_kernels
+from kdsl.module import KernelModule
 from kdsl.parameters import from_signature
 from kdsl.records import dataclass
+from kdsl.runtime.cuda_errors import LinkError
+from kdsl.signatures import check_names
 from kdsl.target import Target
 
 
@@ -31,7 +34,7 @@ class Build:
 
 
 def build(
-    kernels: Kernel[Any] | Sequence[Kernel[Any]],
+    kernels: Kernel[Any] | KernelModule | Sequence[Kernel[Any]],
     directory: str | os.PathLike[str],
     *,
     targets: Sequence[str | Target],
@@ -43,14 +46,18 @@ def build(
     ``NAME.sm_90.cubin`` for each, one ``NAME.fatbin`` of them all, ``NAME.py``, which launches it and needs cuda-python
     and NumPy alone, and the C header ``NAME.h``.
 
+    Kernels that call functions of other compilers are linked with them; where these are no PTX, there is none of the
+    kernels either.
+
     ``signatures`` says, by kernel, what `kdsl.compile` takes as ``signature``: constants are built in. ``source`` is
     what the files say they are made of. CompileError holds every mistake; ValueError for an unknown architecture or a
-    name that Python cannot import, TypeError for what no loader can pass, ToolMissing without ptxas or fatbinary,
-    OSError. All files are written, or none.
+    name that Python cannot import, TypeError for a kernel that there is not or what no loader can pass, ToolMissing
+    without ptxas or fatbinary, LinkError, OSError. All files are written, or none.
     """
-    found = [kernels] if isinstance(kernels, Kernel) else list(kernels)
+    found = _kernels(kernels)
     parsed = _targets(targets)
     _check_names(name, found)
+    check_names(signatures, [kernel.name for kernel in found])
     types = [from_signature(k.name, k.parameters, k.defaults, signatures.get(k.name)) for k in found]
     compilations = {target.name: compile_kernels(found, types, target, None, are_checked=False) for target in parsed}
     newest = compilations[parsed[-1].name]
@@ -62,11 +69,24 @@ def build(
     return Build(write_files(Path(directory), contents), compilations)
 
 
+def _kernels(kernels: Any) -> list[Kernel[Any]]:
+    if isinstance(kernels, KernelModule):
+        return [*kernels.kernels]
+    found = [*kernels] if isinstance(kernels, Iterable) else [kernels]
+    other = next((kernel for kernel in found if not isinstance(kernel, Kernel)), None)
+    if other is not None:
+        raise TypeError(f"build() takes kernels, got {other!r}; decorate it with @kernel first")
+    return found
+
+
 def _targets(targets: Sequence[str | Target]) -> list[Target]:
-    """The architectures, oldest first, each once."""
+    """The architectures, oldest first."""
     if isinstance(targets, str | Target) or not targets:
         raise ValueError("targets takes a list of at least one architecture, such as ['sm_80', 'sm_90']")
-    parsed = {target if isinstance(target, Target) else Target.parse(target) for target in targets}
+    parsed = [target if isinstance(target, Target) else Target.parse(target) for target in targets]
+    twice = next((target for target in parsed if parsed.count(target) > 1), None)
+    if twice is not None:
+        raise ValueError(f"targets names {twice} twice; name each architecture once")
     return sorted(parsed, key=lambda target: (target.sm, target.suffix))
 
 
@@ -91,14 +111,20 @@ def _contents(
     contents: dict[str, bytes] = {}
     images = []
     for target, compilation in compilations.items():
-        ptx, parsed = compilation.ptx.encode(), Target.parse(target)
-        contents[f"{name}.{target}.ptx"] = ptx
-        contents[f"{name}.{target}.cubin"] = compilation.cubin
-        images.append(Image(parsed, compilation.cubin, is_ptx=False))
+        try:
+            ptx, cubin = compilation.linked_ptx, compilation.cubin
+        except LinkError as error:
+            error.args = (f"for {target}: {error}",)
+            raise
+        if ptx is not None:
+            contents[f"{name}.{target}.ptx"] = ptx.encode()
+        contents[f"{name}.{target}.cubin"] = cubin
+        images.append(Image(Target.parse(target), cubin, is_ptx=False))
     # PTX of an architecture without a suffix runs on all later ones.
-    forward = [target for target in compilations if not Target.parse(target).suffix]
-    if forward:
-        images.append(Image(Target.parse(forward[-1]), compilations[forward[-1]].ptx.encode(), is_ptx=True))
+    forward = [Target.parse(target) for target in compilations if f"{name}.{target}.ptx" in contents]
+    newest = next((target for target in reversed(forward) if not target.suffix), None)
+    if newest is not None:
+        images.append(Image(newest, contents[f"{name}.{newest}.ptx"], is_ptx=True))
     contents[f"{name}.fatbin"] = fatbin(images)
     contents[f"{name}.py"] = loader(source, f"{name}.fatbin", kernels).encode()
     contents[f"{name}.h"] = header(name, source, kernels).encode()

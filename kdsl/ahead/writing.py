@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from errno import EISDIR
 from pathlib import Path
@@ -20,12 +21,42 @@ def write_files(directory: Path, contents: Mapping[str, bytes]) -> tuple[Path, .
         if (directory / name).is_dir():
             raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(directory / name))
     with tempfile.TemporaryDirectory(prefix=".kdsl-", dir=directory) as staging:
+        new, old = Path(staging, "new"), Path(staging, "old")
+        new.mkdir()
+        old.mkdir()
         for name, data in contents.items():
-            Path(staging, name).write_bytes(data)
+            (new / name).write_bytes(data)
         with _locked(directory):
-            for name in contents:
-                Path(staging, name).replace(directory / name)
+            _replace(directory, [*contents], new, old)
     return tuple(directory / name for name in contents)
+
+
+def _replace(directory: Path, names: Sequence[str], new: Path, old: Path) -> None:
+    """Put the files of a folder into their places. If one cannot be (it is another user's, or in use), those before it
+    are again what they were.
+    """
+    for name in names:
+        if os.path.lexists(directory / name):
+            _link_or_copy(directory / name, old / name)
+    done = []
+    try:
+        for name in names:
+            (new / name).replace(directory / name)
+            done.append(name)
+    except OSError:
+        for name in done:
+            if os.path.lexists(old / name):
+                (old / name).replace(directory / name)
+            else:
+                (directory / name).unlink()
+        raise
+
+
+def _link_or_copy(source: Path, destination: Path) -> None:
+    try:
+        os.link(source, destination, follow_symlinks=False)
+    except (OSError, NotImplementedError):  # a disk without links
+        shutil.copy2(source, destination, follow_symlinks=False)
 
 
 @contextmanager

@@ -103,7 +103,7 @@ def show(where: str, stage: str, arch: str, signature: tuple[str, ...]) -> None:
             raise Failure(str(error)) from None
         except BrokenPipeError:
             raise  # a reader such as `head` has seen enough: click ends quietly
-        except (OSError, AssemblyError) as error:
+        except (OSError, AssemblyError, DeviceError) as error:
             raise Failure(f"error: {error}") from None
 
 

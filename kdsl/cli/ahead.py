@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from kdsl.backend import DeviceError
 from kdsl.cli.loading import SIGNATURE, Failure, fits, load_kernels, parsed_target, said_by_signature, signatures_of
 from kdsl.codegen.sass import AssemblyError
 from kdsl.compiler import Kernel
@@ -32,12 +33,12 @@ def build(where: str, output: Path, arch: str, name: str | None, signature: tupl
     from kdsl.ahead.build import build as build_kernels  # start-up cost: the other commands write no loaders
     from kdsl.ahead.build import default_name
 
-    targets = [parsed_target(one.strip()) for one in arch.split(",") if one.strip()]
+    targets = [parsed_target(one.strip()) for one in arch.split(",")]
     kernels, names = load_kernels(where)
     said = signatures_of(kernels, signature, names)
     _complete(kernels, said)
     file = Path(where.partition("::")[0])
-    chosen = name or default_name(file)
+    chosen = default_name(file) if name is None else name
     if (output / f"{chosen}.py").resolve() == file.resolve():
         raise Failure(f"error: {output / chosen}.py is the file of the kernels itself; choose another --name or -o")
     try:
@@ -47,7 +48,7 @@ def build(where: str, output: Path, arch: str, name: str | None, signature: tupl
         )  # fmt: skip
     except CompileError as error:
         raise Failure(str(error)) from None
-    except (OSError, AssemblyError, ValueError, TypeError) as error:
+    except (OSError, AssemblyError, DeviceError, ValueError, TypeError) as error:
         raise Failure(f"error: {error}") from None
     for path in built.files:
         click.echo(f"{path} ({path.stat().st_size} bytes)")
@@ -65,6 +66,8 @@ def stubs(modules: tuple[str, ...], output: Path | None, printed: bool, force: b
     from kdsl.ahead.stubs import is_ours, stub  # start-up cost: the other commands write no stubs
     from kdsl.ahead.writing import write_files
 
+    if printed and (output is not None or force):
+        raise click.UsageError("--print writes no file, and takes neither -o nor --force")
     made: dict[Path, str] = {}
     for module in modules:
         file = _file_of(module)
@@ -81,12 +84,12 @@ def stubs(modules: tuple[str, ...], output: Path | None, printed: bool, force: b
             raise Failure(f"error: {path} was not made by kdsl stubs; --force replaces it")
         else:
             made[path] = text
-    for path, text in made.items():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_files(path.parent, {path.name: text.encode()})
-        except OSError as error:
-            raise Failure(f"error: {path}: {error.strerror}") from None
+    try:
+        for folder in dict.fromkeys(path.parent for path in made):
+            write_files(folder, {path.name: text.encode() for path, text in made.items() if path.parent == folder})
+    except OSError as error:
+        raise Failure(f"error: {error.filename}: {error.strerror}") from None
+    for path in made:
         click.echo(path)
 
 

@@ -66,7 +66,9 @@ def signatures_of(
 
 def load_kernels(where: str) -> tuple[dict[str, Kernel[Any]], Mapping[str, Any]]:
     """The kernels that FILE or FILE::KERNEL names, and the file's names; Failure says why there are none."""
-    file, _, wanted = where.partition("::")
+    file, colons, wanted = where.partition("::")
+    if colons and not wanted:
+        raise Failure(f"error: {where} names no kernel: write {file}::KERNEL, or {file} for all")
     try:
         module = load_file(Path(file))
     except FileError as error:
