@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kdsl.backend import Backend, DeviceError
 from kdsl.cache.compilations import CompilationCache
 from kdsl.cache.machine_code import Assembler, MachineBackend, assemble
-from kdsl.cache.settings import DEFAULT_LIMIT, SettingError, Settings, settings
+from kdsl.cache.settings import SettingError, Settings, settings
 from kdsl.cache.store import Store
 from kdsl.cache.versions import compiler_version
 from kdsl.compilation import Compilation, run_pipeline
@@ -28,7 +28,7 @@ class ProcessCache:
     def __init__(self) -> None:
         self._known: tuple[Settings, CompilationCache] | None = None
         self._compiler: Any = None
-        self._complained = False
+        self._complained: set[str] = set()
         self._is_off = False
         self.assembler = Assembler(assemble)
 
@@ -40,13 +40,7 @@ class ProcessCache:
         """The cache; None if KDSL_CACHE=0 or `turn_off` turns it off."""
         if self._is_off:
             return None
-        try:
-            said = settings(os.environ)
-        except SettingError as error:
-            said = settings({**os.environ, "KDSL_CACHE_SIZE": str(DEFAULT_LIMIT)})
-            if not self._complained:
-                print(f"kdsl: {error}; {DEFAULT_LIMIT} is used", file=sys.stderr)
-            self._complained = True
+        said = self._settings(os.environ)
         if not said.enabled:
             return None
         known = self._known
@@ -54,6 +48,16 @@ class ProcessCache:
             self._compiler = self._compiler or compiler_version()
             known = self._known = (said, CompilationCache(Store(said.folder, said.limit), self._compiler))
         return known[1]
+
+    def _settings(self, environment: Mapping[str, str]) -> Settings:
+        """What the environment says; what is wrong in it is told once on stderr, and passed over."""
+        try:
+            return settings(environment)
+        except SettingError as error:
+            if error.variable not in self._complained:
+                print(f"kdsl: {error}; it is passed over", file=sys.stderr)
+            self._complained.add(error.variable)
+            return self._settings({name: text for name, text in environment.items() if name != error.variable})
 
 
 CACHE = ProcessCache()

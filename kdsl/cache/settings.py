@@ -10,12 +10,16 @@ from pathlib import Path
 from kdsl.records import dataclass
 
 DEFAULT_LIMIT = 256 * 1024 * 1024
-OFF = frozenset({"0", "off", "no", "false"})
+OFF, ON = frozenset({"0", "off", "no", "false"}), frozenset({"", "1", "on", "yes", "true"})
 UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 
 class SettingError(ValueError):
-    """A variable of the environment says what the cache does not take."""
+    """A variable of the environment says what the cache does not take: the message begins with it."""
+
+    @property
+    def variable(self) -> str:
+        return str(self).partition("=")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +32,15 @@ class Settings:
 
 
 def settings(environment: Mapping[str, str]) -> Settings:
-    """What KDSL_CACHE, KDSL_CACHE_DIR and KDSL_CACHE_SIZE say; SettingError for a size that is none.
+    """What KDSL_CACHE, KDSL_CACHE_DIR and KDSL_CACHE_SIZE say; SettingError for what is none.
 
     There is no cache where there is no home to have one in.
     """
     said = environment.get("KDSL_CACHE_DIR")
-    enabled = environment.get("KDSL_CACHE", "").strip().lower() not in OFF
+    switch = environment.get("KDSL_CACHE", "")
+    enabled = switch.strip().lower() not in OFF
+    if enabled and switch.strip().lower() not in ON:
+        raise SettingError(f"KDSL_CACHE={switch}: 0 turns the cache off, and 1 on; KDSL_CACHE_DIR says its folder")
     size = _size(environment.get("KDSL_CACHE_SIZE"))
     try:
         # It stays where it is when the program goes to another folder.

@@ -125,9 +125,30 @@ def test_a_size_that_is_none(
     assert done.exit_code == 1
     assert done.stderr == "error: KDSL_CACHE_SIZE=big: a size is a number of bytes, such as 500000, 64M or 2G\n"
     # A launch goes on with the default.
+    monkeypatch.setattr(CACHE, "_complained", set())
     for _ in range(2):
-        assert CACHE.current() is not None
-    assert capfd.readouterr().err.count("is used") <= 1
+        current = CACHE.current()
+        assert current is not None and current.store.limit == DEFAULT_LIMIT
+    assert capfd.readouterr().err.count("KDSL_CACHE_SIZE=big: a size is a number of bytes") == 1
+
+
+def test_what_turns_it_neither_off_nor_on(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KDSL_CACHE", str(sessions.folder))
+    monkeypatch.setenv("KDSL_CACHE_SIZE", "big")
+    text = f"KDSL_CACHE={sessions.folder}: 0 turns the cache off, and 1 on; KDSL_CACHE_DIR says its folder"
+    assert command("info").stderr == f"error: {text}\n"
+    monkeypatch.setattr(CACHE, "_complained", set())
+    for _ in range(2):
+        current = CACHE.current()
+        assert current is not None and current.store.folder == sessions.folder / "cache"
+    said = capfd.readouterr().err
+    assert said.count(text) == said.count("KDSL_CACHE_SIZE=big") == 1
+    for off in ("0", "off", " No ", "FALSE"):
+        assert not settings({"KDSL_CACHE": off}).enabled
+    for on in ("", "1", "on", " Yes ", "TRUE"):
+        assert settings({"KDSL_CACHE": on}).enabled
 
 
 @pytest.mark.parametrize(
