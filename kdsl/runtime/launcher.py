@@ -36,7 +36,7 @@ from kdsl.runtime.launch_parameters import Parameter
 from kdsl.runtime.launcher_code import MISSING, LauncherCode
 from kdsl.runtime.parameters import ParameterBuffer
 from kdsl.runtime.scalars import shown
-from kdsl.runtime.stream_backend import streams_of
+from kdsl.runtime.stream_backend import current_of
 
 MOST_BOUND = 256
 """Configurations that a launcher keeps launches ready for."""
@@ -171,9 +171,7 @@ class Launcher:
 
     def record(self, launch: Launch, arguments: Mapping[str, Any]) -> LaunchRecord:
         """What hooks are told of a launch; one without a stream goes to the current one."""
-        streams = streams_of(self.backend)
-        if not launch.stream and streams is not None and streams.stream_state.current is not None:
-            launch = dataclasses.replace(launch, stream=streams.stream_state.current.handle)
+        launch = dataclasses.replace(launch, stream=launch.stream or current_of(self.backend) or 0)
         return LaunchRecord(self.kernel, launch, MappingProxyType(dict(arguments)), self.backend)
 
     def arguments(self, given: tuple[Any, ...]) -> tuple[Any, ...]:

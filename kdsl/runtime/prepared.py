@@ -27,7 +27,7 @@ from kdsl.runtime.launch_parameters import ArrayArgument, Parameter
 from kdsl.runtime.launcher import Launcher
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.parameters import ParameterBuffer
-from kdsl.runtime.stream_backend import StreamBackend
+from kdsl.runtime.stream_backend import StreamBackend, current_of
 
 
 class PreparedLaunch:
@@ -39,14 +39,18 @@ class PreparedLaunch:
     may launch it.
     """
 
-    __slots__ = ("__weakref__", "_buffer", "_config", "_enqueue", "_held", "_launch", "_named", "launcher")
+    __slots__ = (
+        "__weakref__", "_arrays", "_buffer", "_config", "_enqueue", "_held", "_launch", "_named", "_stream", "launcher",
+    )  # fmt: skip
     launcher: Launcher
+    _arrays: tuple[DeviceArray, ...]
     _buffer: ParameterBuffer
     _config: LaunchConfig
     _enqueue: Enqueue
     _held: tuple[Any, ...]
     _launch: Launch
     _named: Mapping[str, Any]
+    _stream: int
 
     def __init__(
         self,
@@ -56,13 +60,15 @@ class PreparedLaunch:
         named: Mapping[str, Any],
         buffer: ParameterBuffer,
         enqueue: Enqueue,
+        stream: int,
     ) -> None:
+        """``stream`` is where it goes if none was named and none is current."""
         passed = launcher.arguments(tuple(named.values()))
-        held = (*passed, *memory_of(passed))
-        values = (buffer, config, enqueue, held, launch, MappingProxyType(dict(named)), launcher)
+        arrays = tuple(memory_of(passed))
+        values = (arrays, buffer, config, enqueue, passed, launch, MappingProxyType(dict(named)), stream, launcher)
         for name, value in zip(self.__slots__[1:], values, strict=True):
             object.__setattr__(self, name, value)
-        for array in memory_of(held):
+        for array in arrays:
             array.tell_when_freed(self)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -77,12 +83,12 @@ class PreparedLaunch:
 
     def check_live(self) -> None:
         """ValueError once the memory of one of its arrays was freed."""
-        for array in memory_of(self._held):
+        for array in self._arrays:
             array.check_live()
 
     def _refuse(self, _: ParameterBuffer) -> NoReturn:
         self.check_live()
-        raise AssertionError("no array of it was freed")
+        raise ValueError(f"an array of {self!r} was freed by free()")
 
     @property
     def config(self) -> LaunchConfig:
@@ -106,7 +112,10 @@ class PreparedLaunch:
     __call__ = launch
 
     def _launch_observed(self) -> None:
-        record = self.launcher.record(self._launch, self._named)
+        launch = self._launch
+        if not launch.stream and current_of(self.launcher.backend) is None:
+            launch = replace(launch, stream=self._stream)
+        record = self.launcher.record(launch, self._named)
         HOOKS.observe(record, partial(self._enqueue, self._buffer))
 
     @property
@@ -177,12 +186,12 @@ def prepare(launcher: Launcher, config: LaunchConfig, arguments: Mapping[str, An
                 f"a DeviceArray on {device_name(argument.peer)}",
                 f"a prepared launch takes arrays of one device, {device_name(launcher.backend)}",
             )
-    launch, enqueue = (launch, nothing) if config.empty else _enqueue(launcher, launch, found)
+    enqueue, stream = (nothing, launch.stream) if config.empty else _enqueue(launcher, launch, found)
     values = packed(launcher.parameters, found, HostArrays(launcher.backend, []))
     buffer = launcher.fresh_buffer()
     launcher.pack_into(buffer, values)
     named = dict(zip(launcher.names, given, strict=True))
-    return PreparedLaunch(launcher, config, launch, named, buffer, enqueue)
+    return PreparedLaunch(launcher, config, launch, named, buffer, enqueue, stream)
 
 
 def _on_the_host(parameter: Parameter) -> Exception:
@@ -194,34 +203,34 @@ def _on_the_host(parameter: Parameter) -> Exception:
     )
 
 
-def _enqueue(launcher: Launcher, launch: Launch, found: Sequence[Any]) -> tuple[Launch, Enqueue]:
-    """What is launched, and how it is enqueued: in the stream of other libraries' arrays, if the user named none, after
-    their work in other streams; and they are told, each time.
+def _enqueue(launcher: Launcher, launch: Launch, found: Sequence[Any]) -> tuple[Enqueue, int]:
+    """How it is enqueued, and where without a current stream: if the user named no stream, in the current one, or else
+    in that of other libraries' arrays; after their work in other streams; and they are told, each time.
     """
     backend = launcher.backend
     pairs = [(p, a) for p, a in zip(launcher.parameters, found, strict=True) if isinstance(a, ArrayArgument)]
     foreign = [(a.foreign, p.written) for p, a in pairs if a.foreign is not None]
     streams = [a.stream for _, a in pairs if a.stream is not None]
     if not foreign or not isinstance(backend, StreamBackend):
-        return launch, launcher.enqueue(launch)
-    stream = launch.stream or (streams[0] if streams else launch.stream)
-    launch = replace(launch, stream=stream)
-    enqueue = launcher.enqueue(launch)
-    others = sorted(set(streams) - {stream})
+        return launcher.enqueue(launch), launch.stream
+    own = launch.stream or (streams[0] if streams else 0)
+    in_own, in_current = launcher.enqueue(replace(launch, stream=own)), launcher.enqueue(launch)
 
     def enqueue_among_others(buffer: ParameterBuffer) -> None:
+        current = None if launch.stream else current_of(backend)
+        stream, enqueue = (own, in_own) if current is None else (current, in_current)
         capture = capture_of(launcher.backend, stream)
         if capture is not None:
             # It does not run now: what other streams do now is not what it comes after.
             capture.kept.append(foreign)
             enqueue(buffer)
             return
-        for other in others:
+        for other in sorted(set(streams) - {stream}):
             backend.order(other, stream)
         enqueue(buffer)
         note_launch(foreign, stream, launcher.backend)
 
-    return launch, enqueue_among_others
+    return enqueue_among_others, own
 
 
 def _same_constants(kernel: str, name: str, type_: Type, old: Any, new: Any) -> bool:

@@ -61,6 +61,13 @@ def streams_of(backend: Any) -> StreamBackend | None:
     return _streams_of(backend)
 
 
+def current_of(backend: Any) -> int | None:
+    """The handle of the stream that is current on a device; None for none."""
+    streams = streams_of(backend)
+    current = None if streams is None else streams.stream_state.current
+    return None if current is None else int(current.handle)
+
+
 @cache
 def _streams_of(backend: Any) -> StreamBackend | None:
     return backend if isinstance(backend, StreamBackend) else None
