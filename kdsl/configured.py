@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
 from kdsl.current import start_beside
@@ -73,10 +74,11 @@ class ConfiguredKernel(Generic[P]):
         self._keep(run)
 
     def _keep(self, run: Callable[..., None]) -> None:
-        """Let the next call take a launcher's fast way at once."""
+        """Let the next call take a launcher's fast way at once. It is pickled as this object's `__call__`."""
         from kdsl.parameters import filling
 
-        self._run = self.fast = filling(run, self.kernel.defaults)
+        filled: Any = filling(run, self.kernel.defaults)
+        self._run = self.fast = MethodType(filled.__func__, self)
         self.kernel.remember(self.config, self._run)
 
     def _has_run_elsewhere(self, here: Backend, arguments: tuple[Any, ...]) -> bool:

@@ -34,19 +34,20 @@ def defaults_of(function: FunctionType, names: Sequence[str]) -> dict[str, tuple
 
 
 def filling(run: Callable[..., None], defaults: Mapping[str, tuple[int, Any]]) -> Callable[..., None]:
-    """``run`` with default values for what a call leaves out."""
+    """``run`` with default values for what a call leaves out; a method, as what `Launcher.bind` gives."""
     if not defaults:
         return run
     listed = [(name, index, value) for name, (index, value) in defaults.items()]
 
-    def filled(*arguments: Any, **keywords: Any) -> None:
+    def filled(_: Any, /, *arguments: Any, **keywords: Any) -> None:
         count = len(arguments)
         for name, index, value in listed:
             if index >= count:
                 keywords.setdefault(name, value)
         run(*arguments, **keywords)
 
-    return untraced(filled)
+    filled.__name__ = "__call__"
+    return MethodType(untraced(filled), run)
 
 
 def with_defaults(count: int, keywords: Mapping[str, Any], defaults: Mapping[str, tuple[int, Any]]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from kdsl.backend import Backend, Launch
 from kdsl.lang.types import ArrayType
@@ -58,6 +58,12 @@ class BoundLaunch:
         self.enqueue: Enqueue = nothing if empty else launcher.enqueue(launch)
         is_plain = not (empty or is_guarded or launcher.call is not None or launcher.checks.contract.relations)
         self._foreign = ForeignLaunches(launcher, launch, self.enqueue, self._elsewhere, is_plain)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"a launch of the loaded kernel {self.launcher.kernel} is of this process; load the module and configure "
+            "the kernel where it is launched"
+        )
 
     @untraced
     def checked(self, given: tuple[Any, ...], unknown: Mapping[str, Any] = NONE_UNKNOWN) -> None:

@@ -8,7 +8,7 @@ import contextlib
 import dataclasses
 import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import MappingProxyType
+from types import MappingProxyType, MethodType
 from typing import Any
 
 from kdsl.backend import Backend, Dim3, Launch
@@ -126,8 +126,11 @@ class Launcher:
         configured = [configured_value(launch, node) for node in self._code.contract.configured]
         run = make(bound.enqueue, bound.checked, self._idle.pop, self._idle.append, self._pack, *configured)
         # What Python itself says of an argument that is given twice.
-        run.__name__ = run.__qualname__ = self.kernel
-        untraced(run)
+        run.__qualname__ = self.kernel
+        # Why a method? It is called as fast as a function, and pickled as `__call__` of the kernel with its
+        # configuration, once that has it.
+        run.__name__ = "__call__"
+        run = MethodType(untraced(run), bound)
         if len(self._bound) >= MOST_BOUND:
             self._bound.clear()
         with contextlib.suppress(TypeError):

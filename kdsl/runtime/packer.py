@@ -70,7 +70,8 @@ def packer_source(
     guards: Sequence[str] = (),
     contract: FastTests | None = None,
 ) -> str:
-    """A function ``make(enqueue, checked, acquire, release, pack)`` that gives the packer of one launch configuration.
+    """A function ``make(enqueue, checked, acquire, release, pack)`` that gives the packer of one launch configuration,
+    as a method of what pickles it.
     It takes in addition what the contract's tests name of the configuration.
 
     Its globals, after the prefix: the layouts that it names, ``failures``, ``observed``, ``missing``, ``float32``,
@@ -105,7 +106,7 @@ def packer_source(
         f"# {kernel}({', '.join(f'{name}: {type_}' for name, type_ in parameters)})",
         f"# buffer: {buffer_size(layout)} bytes, struct {struct_format(parameters)!r}",
         f"def make({p}enqueue, {p}checked, {p}acquire, {p}release, {p}pack{configured}):",
-        f"    def launch({takes}*{p}more, **{p}unknown):",
+        f"    def launch({p}configured, {takes}*{p}more, **{p}unknown):",
         "        try:",
         *(f"            {statement}" for statement in packer.setup),
         f"            if {' and '.join([*packer.tests, f'not ({p}more or {p}unknown)'])}:",

@@ -80,6 +80,34 @@ def test_what_is_importable_goes_by_name(monkeypatch: pytest.MonkeyPatch) -> Non
     assert pickle.loads(pickle.dumps(fill[2, 3])).config == LaunchConfig(2, 3)
 
 
+@kernel
+def add(out: Ptr[i32], value: i32, times: i32 = 2) -> None:
+    out[0] = out[0] + value * times
+
+
+@kernel
+def untyped(out, value):  # type: ignore[no-untyped-def]
+    out[0] = value
+
+
+def test_a_configured_kernel_is_pickled_after_launches_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).resolve().parents[__name__.count(".")])
+    x = kdsl.zeros(1, np.int32)
+    for config in ((1, 1), (1, 1, None), LaunchConfig(1, 1)):
+        for _ in range(2):
+            for made in (pickle.loads(pickle.dumps(fill[config])), copy.deepcopy(fill[config])):
+                fill[config](x, 1)
+                made(x, value=3)
+                assert x.to_host()[0] == 3
+            pickle.loads(pickle.dumps(add[config]))(x, 4)
+            assert x.to_host()[0] == 11
+            add[config](x, 1, times=1)
+            assert x.to_host()[0] == 12
+            pickle.loads(pickle.dumps(untyped[config]))(x, 5)
+            untyped[config](value=6, out=x)
+            assert x.to_host()[0] == 6
+
+
 @needs_cloudpickle
 def test_what_cloudpickle_is_told_to_send_by_value_goes_so(monkeypatch: pytest.MonkeyPatch) -> None:
     import cloudpickle
@@ -207,6 +235,7 @@ def test_what_belongs_to_a_process_is_refused_by_name() -> None:
         (kdsl.Event(), "make an event where it is used"),
         (kernels.load(), "pickle the class of @cuda_module"),
         (kernels.load().second, "pickle the class of @cuda_module"),
+        (kernels.load().second[1, 1], "load the module and configure the kernel where it is launched"),
         (kernels.second.compile(), "pickle the kernel, and compile it there"),
         (fill.prepare(1, 1, x, 1), "pickle the kernel, and prepare it"),
         (kdsl.current_device().backend, "pickle its kdsl.Device"),
