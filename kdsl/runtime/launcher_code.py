@@ -25,7 +25,7 @@ from kdsl.runtime.layout import layout_of
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.packer import condition_tests, layout_name, name_prefix, packer_source, struct_name, variable_names
 from kdsl.runtime.packer_names import Place, globals_for, maker, place_of
-from kdsl.runtime.scalars import REAL_CLASSES, WIDE_CLASSES, bf16_bits
+from kdsl.runtime.scalars import INT_CLASSES, REAL_CLASSES, WIDE_CLASSES, bf16_bits
 from kdsl.runtime.structs import struct_bytes
 from kdsl.runtime.vectors import vector_bytes
 
@@ -122,6 +122,7 @@ class LauncherCode:
             "observed": Observed,
             "float32": np.float32,
             "wide_classes": WIDE_CLASSES,
+            "int_classes": INT_CLASSES,
             "real_classes": REAL_CLASSES,
             "bf16_bits": bf16_bits,
             "array_class": DeviceArray,

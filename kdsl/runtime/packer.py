@@ -17,6 +17,7 @@ from kdsl.runtime.calls import Call
 from kdsl.runtime.contracts import FastTests, configured_name
 from kdsl.runtime.formats import struct_format
 from kdsl.runtime.packer_names import Place
+from kdsl.runtime.scalars import EXACT_INTS
 
 F32_MAX = float.fromhex("0x1.fffffep+127")
 
@@ -75,8 +76,8 @@ def packer_source(
     It takes in addition what the contract's tests name of the configuration.
 
     Its globals, after the prefix: the layouts that it names, ``failures``, ``observed``, ``missing``, ``float32``,
-    ``wide_classes``, ``real_classes``, ``bf16_bits`` and ``array_class``. Of each condition, given as (where the name
-    is found, name), they hold ``namespace0``, ``value0``, ...: the name must be bound to the value for the fast way to
+    ``wide_classes``, ``int_classes``, ``real_classes``, ``bf16_bits`` and ``array_class``. Of each condition, given as
+    (where the name is found, name), they hold ``namespace0``, ``value0``, ...: the name must be bound to the value for the fast way to
     be taken.
     ``call`` says what the function takes, if that is something else than the parameters; ``guards`` are tests of it.
     """
@@ -171,7 +172,8 @@ def pack_parameter(packer: Packer, name: str, type_: Type) -> None:
             p = packer.prefix
             packer.tests.append(
                 f"(type({name}) is {p}float32 or "
-                f"type({name}) in {p}wide_classes and -{F32_MAX!r} <= {name} <= {F32_MAX!r})"
+                f"type({name}) in {p}wide_classes and -{F32_MAX!r} <= {name} <= {F32_MAX!r} or "
+                f"type({name}) in {p}int_classes and -{EXACT_INTS} <= {name} <= {EXACT_INTS})"
             )
             packer.packed.append(name)
         case ScalarType(kind=Kind.FLOAT):

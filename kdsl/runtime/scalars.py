@@ -27,8 +27,10 @@ REAL_CLASSES: frozenset[type] = frozenset(
 )
 
 
-# Those of them that compare with any number, without a rounding of its own.
-WIDE_CLASSES: frozenset[type] = frozenset({float, int, bool, np.float64})
+# Those of them that compare with any number, without a rounding of its own; and of ints, what a double holds.
+WIDE_CLASSES: frozenset[type] = frozenset({float, np.float64})
+INT_CLASSES: frozenset[type] = frozenset({int, bool})
+EXACT_INTS = 2**53
 
 # What has a __float__ and is no real number: text, records and dates of NumPy among them.
 NO_REALS = (str, bytes, complex, np.complexfloating, np.flexible, np.datetime64, np.timedelta64)
@@ -41,7 +43,7 @@ def bf16_bits(value: Any) -> int:
     """The bits of the bfloat16 nearest to a real number, ties to even, rounded once; OverflowError for a finite value
     too large.
     """
-    number = float(value)
+    number = to_odd(value)
     bits: int = struct.unpack("<I", struct.pack("<f", number))[0]
     if math.isnan(number):
         return 0x7FFF
@@ -55,6 +57,23 @@ def bf16_bits(value: Any) -> int:
     if math.isfinite(number) and (rounded & 0x7FFF) == 0x7F80:
         raise OverflowError("float too large to pack as bf16")
     return rounded
+
+
+def to_odd(value: Any) -> float:
+    """A double that rounds to every narrower type as a real number itself does: the nearest would round twice. Where it
+    is not the number, it is that beside it whose last bit is 1 (Boldo and Melquiond, When double rounding is odd).
+    """
+    number = float(value)
+    if type(value) in WIDE_CLASSES or not math.isfinite(number) or not isinstance(value, Number):
+        return number
+    exact: Any = int(value) if isinstance(value, np.integer) else value
+    if number == exact:
+        return number
+    outwards = math.inf if exact > 0 else -math.inf
+    if (number > exact) == (exact > 0):
+        number = math.nextafter(number, -outwards)
+    is_odd = struct.pack("<d", number)[0] & 1
+    return number if is_odd else math.nextafter(number, outwards)
 
 
 def packable(where: str, type_: ScalarType, value: Any) -> Any:
@@ -110,7 +129,7 @@ def constant(where: str, type_: ConstexprType, value: Any) -> bool | int | float
         widest = type_.element
     packed = packable(where, widest, value)
     if widest.is_float:
-        return float(value)
+        return float(value) if widest is F64 else to_odd(value)
     return bool(packed) if widest.kind is Kind.BOOL else int(packed)
 
 
@@ -128,7 +147,7 @@ def _floating(where: str, type_: ScalarType, value: Any) -> Any:
     if getattr(value, "shape", ()) != ():
         raise ArgumentTypeError(f"{where} takes one number ({type_}), got {shown(value)}; pass one element: value[0]")
     try:
-        number = float(value)
+        number = float(value) if type_.name == "f64" else to_odd(value)
         # Some give infinity where others raise: a Decimal, a longdouble.
         if math.isinf(number) and value != number and isinstance(value, Number):
             raise OverflowError
