@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
@@ -69,7 +70,9 @@ INTEGERS = (0, -1, 127, 128, -129, 2**31, 2**63, 2**200, True, np.True_, np.int8
 FLOATS = (0.1, -0.0, NAN, INF, 1e38, 3.4028235677973366e38, 1e39, 65519.0, 65520.0, 2**2000, True, np.True_, np.float16(2),
           np.complex64(1 + 2j), 1j, Fraction(1, 3), "1", b"1", None, np.array(0.5), np.array([0.5]), Index(3), Float(2),
           np.longdouble(0.25), np.ma.array(2.0), np.void(b"ab"), np.datetime64(3, "s"), np.timedelta64(3), np.str_("1"), [1.0],
-          ml_dtypes.bfloat16(3), float, 1 + 2**-8 + 2**-40)  # fmt: skip
+          ml_dtypes.bfloat16(3), float, 1 + 2**-8 + 2**-40, Decimal("1e400"), Decimal("-1e400"), np.longdouble("1e400"),
+          Decimal("Infinity"), 2**60 + 2**36 + 1, np.int64(-(2**60) - 2**36 - 1), np.uint64(2**60 + 2**52 + 1),
+          1 + Fraction(1, 2**24) + Fraction(1, 2**90), Fraction(-1, 2**2000))  # fmt: skip
 
 
 def outcome(launch: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:

@@ -6,6 +6,7 @@ import math
 import operator
 import struct
 from collections.abc import Mapping, Sequence
+from numbers import Number
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,7 +91,7 @@ def number(where: str, format: str, value: Any) -> bytes:
         return struct.pack("?", bool(value))
     try:
         if format in ("e", "e2", "f", "d"):
-            real = _real(where, value)
+            real = _real(where, value, is_narrow=format != "d")
             return _bfloat16(real) if format == "e2" else struct.pack(f"<{format}", real)
         return struct.pack(f"<{format}", _integer(where, value))
     except (OverflowError, struct.error):
@@ -106,12 +107,32 @@ def _integer(where: str, value: Any) -> int:
         raise TypeError(f"{where} takes an int, got {value!r}") from None
 
 
-def _real(where: str, value: Any) -> float:
+def _real(where: str, value: Any, *, is_narrow: bool) -> float:
     kind = type(value)
     is_number = hasattr(kind, "__float__") or hasattr(kind, "__index__")
     if isinstance(value, NO_REALS) or not is_number or getattr(value, "shape", ()) != ():
         raise TypeError(f"{where} takes a real number, got {value!r}")
-    return float(value)
+    try:
+        real = float(value)
+    except TypeError:
+        raise TypeError(f"{where} takes a real number, got {value!r}") from None
+    # Some give infinity where others raise: a Decimal, a longdouble.
+    if math.isinf(real) and value != real and isinstance(value, Number):
+        raise OverflowError
+    return _to_odd(real, value) if is_narrow and isinstance(value, Number) and math.isfinite(real) else real
+
+
+def _to_odd(nearest: float, value: Any) -> float:
+    """A double that rounds to every narrower type as the number itself does: of the two beside a number that no double
+    is, the one whose last bit is 1.
+    """
+    exact: Any = int(value) if isinstance(value, np.integer) else value
+    if nearest == exact:
+        return nearest
+    outwards = math.inf if exact > 0 else -math.inf
+    if (nearest > exact) == (exact > 0):
+        nearest = math.nextafter(nearest, -outwards)
+    return nearest if struct.pack("<d", nearest)[0] & 1 else math.nextafter(nearest, outwards)
 
 
 def _bfloat16(number: float) -> bytes:
