@@ -103,7 +103,7 @@ class _Walk:
                 yield from self.plain(name, source, function)
             case partial():
                 self.seen[id(function)] = source
-                yield Same(f"type({source})", partial)
+                yield Same(f"{source}.__class__", partial)
                 yield from self.function(name, f"{source}.func", function.func)
                 yield Count(f"{source}.args", len(function.args))
                 yield Count(f"{source}.keywords", len(function.keywords))
@@ -113,7 +113,7 @@ class _Walk:
                     place = f"{source}.keywords[{key!r}]"
                     yield from self.part(f"{name}.{key}", place, value, function, f"keyword {key}")
             case MethodType():
-                yield Same(f"type({source})", MethodType)
+                yield Same(f"{source}.__class__", MethodType)
                 yield from self.function(name, f"{source}.__func__", function.__func__)
                 yield from self.part(f"{name}.self", f"{source}.__self__", function.__self__, function, "self")
             case _:

@@ -116,6 +116,10 @@ class Guards:
         self.objects.append(value)
         return f"{self.prefix}object{len(self.objects) - 1}"
 
+    def is_a(self, source: str, kind: type) -> str:
+        """A test for the class of an argument. Why not `type` itself? A parameter may be called so."""
+        return f"{self.prefix}type({source}) is {self.named(kind)}"
+
 
 def guards_of(
     prefix: str, parameters: Sequence[tuple[str, Type | None]], types: Sequence[Type], given: Mapping[str, Any]
@@ -133,12 +137,14 @@ def _guard(guards: Guards, source: str, annotated: Type | None, type: Type, valu
             # The packer itself asks for the layout and the rank.
             guards.can_hold &= isinstance(value, DeviceArray)
         case StructType() if annotated is None or isinstance(annotated, GenericType):
-            guards.tests.append(f"type({source}) is {guards.named(value.__class__)}")
+            guards.tests.append(guards.is_a(source, value.__class__))
             guards.can_hold &= not isinstance(value, np.void)  # whose class says nothing of its fields
         case ScalarType() if annotated is None or isinstance(annotated, GenericType):
             _guard_number(guards, source, type, value)
         case TupleType(elements):
-            guards.tests.append(f"type({source}) is {guards.named(value.__class__)} and len({source}) == {len(value)}")
+            guards.tests.append(
+                f"{guards.is_a(source, value.__class__)} and {guards.prefix}len({source}) == {len(value)}"
+            )
             known = annotated.elements if isinstance(annotated, TupleType) else (None,) * len(elements)
             for i, (said, element) in enumerate(zip(known, elements, strict=True)):
                 _guard(guards, f"{source}[{i}]", said, element, value[i])
@@ -157,14 +163,14 @@ def _guard_function(guards: Guards, source: str, function: Any) -> None:
             case Again(place, first):
                 guards.tests.append(f"{place} is {first}")
             case Count(place, count):
-                guards.tests.append(f"len({place}) == {count}")
+                guards.tests.append(f"{guards.prefix}len({place}) == {count}")
             case Value(held, value):
                 _guard(guards, held.source, None, held.type, value)
 
 
 def _guard_number(guards: Guards, source: str, type: ScalarType, value: Any) -> None:
     """A number of the same class; a Python int that has the same type by itself."""
-    guards.tests.append(f"type({source}) is {guards.named(value.__class__)}")
+    guards.tests.append(guards.is_a(source, value.__class__))
     if isinstance(value, np.generic | float | bool) or type.is_float or infer_type("", source, value) != type:
         return
     match type.name:
@@ -179,13 +185,13 @@ def _guard_number(guards: Guards, source: str, type: ScalarType, value: Any) -> 
 def _guard_constant(guards: Guards, source: str, value: Any) -> None:
     """An equal number of the same class, or the same object."""
     if value.__class__ is tuple:
-        guards.tests.append(f"type({source}) is {guards.named(tuple)} and len({source}) == {len(value)}")
+        guards.tests.append(f"{guards.is_a(source, tuple)} and {guards.prefix}len({source}) == {len(value)}")
         for i, part in enumerate(value):
             _guard_constant(guards, f"{source}[{i}]", part)
     elif isinstance(value, int | np.integer) and value.__class__ is not bool:
-        guards.tests.append(f"type({source}) is {guards.named(value.__class__)} and {source} == {int(value)}")
+        guards.tests.append(f"{guards.is_a(source, value.__class__)} and {source} == {int(value)}")
     elif value.__class__ is float:
         # It tells 0.0 from -0.0, and NaN is itself.
-        guards.tests.append(f"type({source}) is {guards.named(float)} and {source}.hex() == {value.hex()!r}")
+        guards.tests.append(f"{guards.is_a(source, float)} and {source}.hex() == {value.hex()!r}")
     else:
         guards.tests.append(f"{source} is {guards.named(value)}")

@@ -117,6 +117,8 @@ class LauncherCode:
     def _compile(self, source: str, guarded: Mapping[str, Any]) -> Callable[..., Callable[..., None]]:
         scope: dict[str, Any] = {
             **(FAST_FUNCTIONS if self.contract.tests else {}),
+            "type": type,
+            "len": len,
             "missing": MISSING,
             "failures": FAILURES,
             "observed": Observed,

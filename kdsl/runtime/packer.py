@@ -171,13 +171,13 @@ def pack_parameter(packer: Packer, name: str, type_: Type) -> None:
             # struct rounds to infinity where it should refuse.
             p = packer.prefix
             packer.tests.append(
-                f"(type({name}) is {p}float32 or "
-                f"type({name}) in {p}wide_classes and -{F32_MAX!r} <= {name} <= {F32_MAX!r} or "
-                f"type({name}) in {p}int_classes and -{EXACT_INTS} <= {name} <= {EXACT_INTS})"
+                f"({p}type({name}) is {p}float32 or "
+                f"{p}type({name}) in {p}wide_classes and -{F32_MAX!r} <= {name} <= {F32_MAX!r} or "
+                f"{p}type({name}) in {p}int_classes and -{EXACT_INTS} <= {name} <= {EXACT_INTS})"
             )
             packer.packed.append(name)
         case ScalarType(kind=Kind.FLOAT):
-            packer.tests.append(f"type({name}) in {packer.prefix}real_classes")
+            packer.tests.append(f"{packer.prefix}type({name}) in {packer.prefix}real_classes")
             packer.packed.append(f"{packer.prefix}bf16_bits({name})" if type_.name == "bf16" else name)
         case ScalarType():
             # struct itself refuses what has no __index__ and what does not fit.

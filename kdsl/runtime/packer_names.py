@@ -16,8 +16,6 @@ from typing import Any
 
 from kdsl.runtime.dynamo import generated
 
-BUILTINS = {"type": type, "len": len}
-"""What packers call of Python's own, whatever these names mean in the kernel's module."""
 DEFINED = ("make", "launch")
 """The functions that a packer's source text defines."""
 
@@ -47,16 +45,15 @@ def place_of(
     if type(namespace) is not dict or value is None:
         return Place.OTHER
     is_name = name.isidentifier() and not iskeyword(name)
-    is_free = name not in taken and name not in BUILTINS and name not in DEFINED and not name.startswith(prefix)
+    is_free = name not in taken and name not in DEFINED and not name.startswith(prefix)
     return Place.GLOBALS if namespace is globals and is_name and is_free else Place.KEY
 
 
 def maker(source: str, globals: dict[str, Any], scope: Mapping[str, Any], what: str) -> Callable[..., Any]:
     """The function ``make`` that ``source`` defines, with ``scope`` as variables around it; tracebacks say ``what``."""
-    known = {**BUILTINS, **scope}
     indented = "".join(f"    {line}\n" for line in source.splitlines())
-    text = f"def around({', '.join(known)}):\n{indented}    return make\n"
+    text = f"def around({', '.join(scope)}):\n{indented}    return make\n"
     defined: dict[str, Any] = {}
     exec(compile(text, generated(what), "exec"), defined)
-    make: Callable[..., Any] = FunctionType(defined["around"].__code__, globals)(*known.values())
+    make: Callable[..., Any] = FunctionType(defined["around"].__code__, globals)(*scope.values())
     return make

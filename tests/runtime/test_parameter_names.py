@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -34,6 +37,45 @@ def derived(self: Ptr[i32], _: i32) -> None:
 @kernel
 def untyped(arguments, keywords):  # type: ignore[no-untyped-def]
     arguments[0] = keywords
+
+
+@contextmanager
+def monitored(tell: Callable[..., None], *functions: Any) -> Iterator[None]:
+    """Tell of each call of these functions on the host."""
+    codes = {function.__code__ for function in functions}
+    before = sys.getprofile()
+    sys.setprofile(
+        lambda frame, event, _: tell(frame.f_code.co_name) if event == "call" and frame.f_code in codes else None
+    )
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
+@kernel
+def functions(out, len, pair, type):  # type: ignore[no-untyped-def]
+    out[0] = len(pair[0], 1) + type(pair[1])
+
+
+def test_functions_are_called_as_those_of_python(device: str) -> None:
+    called: list[Any] = []
+
+    def on_the_host(*values: Any) -> None:
+        called.append(values)
+
+    def difference(a: i32, b: i32) -> i32:
+        return a - b
+
+    def twice(a: i32) -> i32:
+        return a * 2
+
+    x = kdsl.zeros(1, i32)
+    for n in range(3):
+        with monitored(on_the_host, difference, twice):
+            functions[1, 1](x, difference, (n, 4), twice)
+        assert x.to_host()[0] == n - 1 + 8
+    assert called == []
 
 
 def test_a_parameter_is_called_as_the_type_of_another(device: str) -> None:
