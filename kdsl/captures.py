@@ -51,7 +51,9 @@ class Captures:
     """The captures of one device. ``changed`` is called when one begins or has ended."""
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
-        self._active: list[Capture] = []
+        self._active: tuple[Capture, ...] = ()
+        """Replaced and never changed: of a list, who looks through it misses one where another thread removes one."""
+        self._lock = Lock()
         self._changed = changed
 
     def __bool__(self) -> bool:
@@ -62,7 +64,8 @@ class Captures:
 
     def begin(self, stream: int, blocking: bool) -> Capture:
         capture = Capture(stream, blocking, threading.get_ident())
-        self._active.append(capture)
+        with self._lock:
+            self._active = (*self._active, capture)
         try:
             self._changed()
         except BaseException:  # Ctrl-C
@@ -72,8 +75,8 @@ class Captures:
 
     def end(self, capture: Capture) -> None:
         try:
-            if capture in self._active:
-                self._active.remove(capture)
+            with self._lock:
+                self._active = tuple(known for known in self._active if known is not capture)
         finally:
             self._changed()
 

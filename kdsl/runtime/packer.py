@@ -77,8 +77,8 @@ def packer_source(
 
     Its globals, after the prefix: the layouts that it names, ``failures``, ``observed``, ``missing``, ``float32``,
     ``wide_classes``, ``int_classes``, ``real_classes``, ``bf16_bits`` and ``array_class``. Of each condition, given as
-    (where the name is found, name), they hold ``namespace0``, ``value0``, ...: the name must be bound to the value for the fast way to
-    be taken.
+    (where the name is found, name), they hold ``namespace0``, ``value0``, ...: the name must be bound to the value for
+    the fast way to be taken.
     ``call`` says what the function takes, if that is something else than the parameters; ``guards`` are tests of it.
     """
     names = [name for name, _ in parameters] if call is None else call.names
