@@ -222,9 +222,11 @@ def test_a_new_array_with_the_id_of_a_dead_one(gpu: CudaDriver, only_fast: Any) 
     only_fast()
     with pytest.raises(Slow):
         run(new)
+    key = id(old), 0
+    gpu.lent.found[key] = (lambda: new, *entry[1:])
     del old
     gc.collect()
-    assert (id(new), 0) in gpu.lent.found
+    assert key in gpu.lent.found
 
 
 def test_a_synchronisation_ends_all_exports(gpu: CudaDriver, fake_driver: Any) -> None:
@@ -269,6 +271,17 @@ def test_exports_are_bounded(gpu: CudaDriver) -> None:
     assert len(gpu.lent.found) == MOST_LENT
     assert exports(arrays[0].memory) == 0
     assert exports(arrays[-1].memory) == 1
+
+
+def test_an_export_that_is_one_too_many_is_held_until_its_launch_has_ended(gpu: CudaDriver, fake_driver: Any) -> None:
+    run = launcher(gpu, ("a", P(F32)))
+    arrays = [Array() for _ in range(MOST_LENT + 1)]
+    fake_driver.codes["cuEventQuery"] = [600]  # it runs yet
+    for array in arrays:
+        run(array)
+    assert exports(arrays[0].memory) == 1
+    gpu.foreign.let_go()
+    assert exports(arrays[0].memory) == 0
 
 
 def test_a_stream_of_ours_comes_first(gpu: CudaDriver, fake_driver: Any) -> None:
