@@ -16,6 +16,30 @@ from kdsl.backend import DeviceError, Launch
 from kdsl.locks import Lock
 from kdsl.records import dataclass
 
+LEGACY = (0, 1)
+"""The default stream, and CUDA's other name of it."""
+ENDED = "the event was recorded in a capture that has ended: record it again"
+CAPTURED_ELSEWHERE = (
+    "what is waited for is in a capture on another device, and a graph is of one device: capture one on each, and "
+    "order their launches with events"
+)
+NOT_OUTSIDE = "what a capture waits for must be in the capture"
+OUTSIDE = f"a captured stream waits for work outside of the capture: {NOT_OUTSIDE}"
+TWICE = (
+    "the stream is being captured already: launches in it, of functions that are called there too, are a part of that "
+    "capture; make another stream for another graph"
+)
+AGAIN = "a graph inside of a capture: launch a graph outside of a capture; what it launches can be captured anew"
+WAITING = "what is captured has not run: wait after the graph was launched"
+ALLOCATING = "make arrays before it; the graph keeps those that its launches use"
+SCRATCH = "it needs memory of its own, which a graph does not make: write it as a kernel"
+COPYING = "it would run now, and not with the graph: do it before, or in a launch"
+DEFAULT_STREAM = "leave the stream out, which means the captured one, or name another stream that waits for it"
+NOT_JOINED = (
+    "the capture forked to another stream that was not joined, and nothing was captured: let the captured stream wait "
+    "for it, stream.wait(other), before the capture ends"
+)
+
 
 class StreamCaptureError(DeviceError):
     """Work that cannot be captured into a graph, or a capture that failed. Nothing of it was run."""
@@ -48,9 +72,12 @@ class Capture:
 
 
 class Captures:
-    """The captures of one device. ``changed`` is called when one begins or has ended."""
+    """The captures of one device. ``changed`` is called when one begins or has ended; ``events`` are those that were
+    recorded in one, with what the device knows of where.
+    """
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
+        self.events: dict[int, Any] = {}
         self._active: tuple[Capture, ...] = ()
         """Replaced and never changed: of a list, who looks through it misses one where another thread removes one."""
         self._lock = Lock()
@@ -100,6 +127,21 @@ class Captures:
                 f"{doing} while another thread captures a stream that is ordered with the default stream; capture in "
                 "kdsl.Stream(blocking=False), which leaves other threads alone"
             )
+
+    def check_default(self, doing: str, stream: int, instead: str = DEFAULT_STREAM) -> None:
+        """`check` for work in a stream, if that is the default stream."""
+        if stream in LEGACY:
+            self.check(f"{doing} in the default stream", instead)
+
+    def check_awaited(self, stream: int, capture_of: Callable[[int], Capture | None]) -> None:
+        """StreamCaptureError for a wait of the host for a stream that is captured, or for the default stream."""
+        if self._active and (stream in LEGACY or capture_of(stream) is not None):
+            self.check("waiting for a stream", WAITING)
+
+    def check_event(self, event: int) -> None:
+        """StreamCaptureError for a question about an event that was recorded in a capture."""
+        if event in self.events:
+            raise StreamCaptureError("the event was recorded in a capture: there is no work before it to wait for")
 
 
 class Pins:
@@ -164,26 +206,3 @@ def words(parameters: bytes) -> Iterable[int]:
     """Whatever may be an address in a kernel's parameters, structs among them: addresses lie at multiples of 8."""
     count = len(parameters) // 8
     return dict.fromkeys(struct.unpack_from(f"<{count}Q", parameters))
-
-
-CAPTURED_EVENT = "the event was recorded in a capture: there is no work before it to wait for"
-ENDED = "the event was recorded in a capture that has ended: record it again"
-CAPTURED_ELSEWHERE = (
-    "what is waited for is in a capture on another device, and a graph is of one device: capture one on each, and "
-    "order their launches with events"
-)
-NOT_OUTSIDE = "what a capture waits for must be in the capture"
-TWICE = (
-    "the stream is being captured already: launches in it, of functions that are called there too, are a part of that "
-    "capture; make another stream for another graph"
-)
-AGAIN = "launch a graph outside of a capture; what it launches can be captured anew"
-WAITING = "what is captured has not run: wait after the graph was launched"
-ALLOCATING = "make arrays before it; the graph keeps those that its launches use"
-SCRATCH = "it needs memory of its own, which a graph does not make: write it as a kernel"
-COPYING = "it would run now, and not with the graph: do it before, or in a launch"
-DEFAULT_STREAM = "leave the stream out, which means the captured one, or name another stream that waits for it"
-NOT_JOINED = (
-    "the capture forked to another stream that was not joined, and nothing was captured: let the captured stream wait "
-    "for it, stream.wait(other), before the capture ends"
-)

@@ -216,7 +216,7 @@ class Emulator(EmulatedHostMemory):
         self.check_outside(stream, other.capture_of(other_stream) is not None)
 
     def wait_for_peer_event(self, stream: int, other: Emulator, event: int) -> None:
-        self.check_outside(stream, event in other._captured_events)
+        self.check_outside(stream, event in other.captures.events)
 
     def _do_alone(self, call: Callable[[], None], *others: Emulator) -> None:
         """While no other launch or copy begins here, and on devices whose memory this one uses."""

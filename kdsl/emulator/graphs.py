@@ -12,16 +12,13 @@ from kdsl.backend import Launch
 from kdsl.captures import (
     AGAIN,
     CAPTURED_ELSEWHERE,
-    CAPTURED_EVENT,
     COPYING,
-    DEFAULT_STREAM,
     ENDED,
     NOT_JOINED,
     NOT_OUTSIDE,
+    OUTSIDE,
     TWICE,
-    WAITING,
     Capture,
-    Captures,
     Pinned,
     Pins,
     RecordedNode,
@@ -31,9 +28,6 @@ from kdsl.captures import (
 from kdsl.emulator.streams import EmulatedStreams
 from kdsl.records import dataclass
 from kdsl.stream_state import ANY_STREAM
-
-LEGACY = (0, 1)
-OUTSIDE = f"a captured stream waits for work outside of the capture: {NOT_OUTSIDE}"
 
 
 @dataclass(slots=True, eq=False)
@@ -64,13 +58,10 @@ class EmulatedGraphs(EmulatedStreams):
 
     def __init__(self) -> None:
         super().__init__()
-        self.captures = Captures()
         self.launchers: WeakValueDictionary[int, Any] = WeakValueDictionary()
         self.pins = Pins()
         self._node_handles = itertools.count(1)
         self._recordings: list[Recording] = []
-        # Where in a capture an event was recorded, if it was in one.
-        self._captured_events: dict[int, tuple[Recording, tuple[Any, ...]]] = {}
 
     # What the device itself does.
 
@@ -145,8 +136,7 @@ class EmulatedGraphs(EmulatedStreams):
         stream = launch.stream or self._current()
         recording = self._recording(stream)
         if recording is None:
-            if stream in LEGACY:
-                self.captures.check("a launch in the default stream", DEFAULT_STREAM)
+            self.captures.check_default("a launch", stream)
             return False
         self.check_kernel(function, launch)
         depends = recording.tails[stream]
@@ -168,8 +158,7 @@ class EmulatedGraphs(EmulatedStreams):
         """Record a copy or fill if a stream is being captured; False if it is to be done now. ``owner`` is kept."""
         recording = self._recording(stream)
         if recording is None:
-            if stream in LEGACY:
-                self.captures.check(f"a {kind} in the default stream", COPYING)
+            self.captures.check_default(f"a {kind}", stream, COPYING)
             return False
         recording.capture.kept += [Pinned(self, addresses), owner]
         self._record(recording, stream, RecordedNode(next(self._node_handles), kind, recording.tails[stream], call))
@@ -190,13 +179,13 @@ class EmulatedGraphs(EmulatedStreams):
         recording = self._recording(stream or self._current())
         if recording is None:
             super().record_event(event, stream)
-            self._captured_events.pop(event, None)
+            self.captures.events.pop(event, None)
         else:
-            self._captured_events[event] = (recording, recording.tails[stream or self._current()])
+            self.captures.events[event] = (recording, recording.tails[stream or self._current()])
 
     def wait_event(self, event: int, stream: int) -> None:
         self._check_stream(stream)
-        captured = self._captured_events.get(event)
+        captured = self.captures.events.get(event)
         recording = self._recording(stream)
         if captured is None:
             if recording is not None:
@@ -208,8 +197,7 @@ class EmulatedGraphs(EmulatedStreams):
         """Let a stream, which is then captured too, come after these nodes."""
         if recording not in self._recordings:
             raise StreamCaptureError(ENDED)
-        if stream in LEGACY:
-            self.captures.check("a wait in the default stream", DEFAULT_STREAM)
+        self.captures.check_default("a wait", stream)
         mine = self._recording(stream)
         if mine is not None and mine is not recording:
             raise StreamCaptureError(f"a stream of another capture: {NOT_OUTSIDE}")
@@ -230,39 +218,6 @@ class EmulatedGraphs(EmulatedStreams):
             raise StreamCaptureError(CAPTURED_ELSEWHERE)
         if self.capture_of(stream) is not None:
             raise StreamCaptureError(OUTSIDE)
-
-    def destroy_event(self, event: int) -> None:
-        self._captured_events.pop(event, None)
-        super().destroy_event(event)
-
-    def synchronize_event(self, event: int) -> None:
-        self._check_outside(event)
-        super().synchronize_event(event)
-
-    def event_done(self, event: int) -> bool:
-        self._check_outside(event)
-        return super().event_done(event)
-
-    def elapsed_ms(self, start: int, end: int) -> float:
-        self._check_outside(start)
-        self._check_outside(end)
-        return super().elapsed_ms(start, end)
-
-    def _check_outside(self, event: int) -> None:
-        if event in self._captured_events:
-            raise StreamCaptureError(CAPTURED_EVENT)
-
-    def synchronize_stream(self, stream: int) -> None:
-        self._check_not_captured(stream)
-        super().synchronize_stream(stream)
-
-    def stream_done(self, stream: int) -> bool:
-        self._check_not_captured(stream)
-        return super().stream_done(stream)
-
-    def _check_not_captured(self, stream: int) -> None:
-        if stream in LEGACY or self._recording(stream) is not None:
-            self.captures.check("waiting for a stream", WAITING)
 
     # Graphs.
 
@@ -307,9 +262,8 @@ class EmulatedGraphs(EmulatedStreams):
         self._check_stream(stream)
         stream = stream or self._current()
         if self._recording(stream) is not None:
-            raise StreamCaptureError(f"a graph inside of a capture: {AGAIN}")
-        if stream in LEGACY:
-            self.captures.check("a launch in the default stream", DEFAULT_STREAM)
+            raise StreamCaptureError(AGAIN)
+        self.captures.check_default("a launch", stream)
         for node in list(executable.nodes.values()):
             if node.kind == "host":
                 self.stream_state.call(ANY_STREAM, node.function)

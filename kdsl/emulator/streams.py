@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from kdsl.backend import DeviceError
+from kdsl.captures import Capture, Captures
 from kdsl.stream_state import StreamState
 
 PRIORITIES = (0, -5)
@@ -20,6 +21,7 @@ class EmulatedStreams:
 
     def __init__(self) -> None:
         self.stream_state = StreamState()
+        self.captures = Captures()
         self._handles = itertools.count(FIRST_HANDLE)
         self._streams: dict[int, tuple[int, bool]] = dict.fromkeys(NAMED_STREAMS, (0, True))
         # When an event was recorded last, in milliseconds.
@@ -41,11 +43,16 @@ class EmulatedStreams:
         self._check_stream(stream)
         return self._streams[stream]
 
+    def capture_of(self, stream: int) -> Capture | None:
+        raise NotImplementedError
+
     def synchronize_stream(self, stream: int) -> None:
+        self.captures.check_awaited(stream, self.capture_of)
         self._check_stream(stream)
         self.stream_state.raise_failures(stream)
 
     def stream_done(self, stream: int) -> bool:
+        self.captures.check_awaited(stream, self.capture_of)
         self._check_stream(stream)
         return True
 
@@ -64,6 +71,7 @@ class EmulatedStreams:
         return handle
 
     def destroy_event(self, event: int) -> None:
+        self.captures.events.pop(event, None)
         del self._events[event]
 
     def record_event(self, event: int, stream: int) -> None:
@@ -74,13 +82,17 @@ class EmulatedStreams:
         self._check_stream(stream)
 
     def synchronize_event(self, event: int) -> None:
+        self.captures.check_event(event)
         self.check_callback()
 
     def event_done(self, event: int) -> bool:
+        self.captures.check_event(event)
         self.check_callback()
         return True
 
     def elapsed_ms(self, start: int, end: int) -> float:
+        self.captures.check_event(start)
+        self.captures.check_event(end)
         return self._events[end] - self._events[start]
 
     def _check_stream(self, stream: int) -> None:

@@ -7,12 +7,11 @@ from typing import Any
 from kdsl.backend import DeviceError, Launch
 from kdsl.captures import (
     ALLOCATING,
-    CAPTURED_EVENT,
     COPYING,
-    DEFAULT_STREAM,
     ENDED,
+    LEGACY,
     NOT_JOINED,
-    NOT_OUTSIDE,
+    OUTSIDE,
     TWICE,
     WAITING,
     Capture,
@@ -23,7 +22,6 @@ from kdsl.captures import (
 )
 from kdsl.runtime.driver_calls import Calls, error_text
 from kdsl.runtime.driver_memory import FILLS, DriverMemory
-from kdsl.runtime.driver_streams import LEGACY
 from kdsl.runtime.strided import strided_copies
 from kdsl.runtime.watched_launches import Describe
 
@@ -48,8 +46,6 @@ class DriverCaptures(DriverMemory):
         self._capture_ids: dict[int, Capture] = {}
         # By graph, and then by node: what kdsl launched.
         self._noted: dict[int, dict[int, Noted]] = {}
-        # The capture in which an event was recorded last.
-        self._captured_events: dict[int, Capture] = {}
         self._pins = Pins()
 
     # What a capture forbids. The driver would end the capture at such a call, and say little.
@@ -138,58 +134,25 @@ class DriverCaptures(DriverMemory):
             self.destroy_event(event)
         self.stream_state.raise_failures()
 
-    def synchronize_stream(self, stream: int) -> None:
-        self._check_not_captured(stream)
-        super().synchronize_stream(stream)
-
-    def stream_done(self, stream: int) -> bool:
-        self._check_not_captured(stream)
-        return super().stream_done(stream)
-
-    def _check_not_captured(self, stream: int) -> None:
-        if self.captures and (stream in LEGACY or self.capture_of(stream) is not None):
-            self.captures.check("waiting for a stream", WAITING)
-
     # Events in captures. The driver would end the capture at some of these calls.
 
     def record_event(self, event: int, stream: int) -> None:
         super().record_event(event, stream)
         capture = self.capture_of(stream) if self.captures else None
         if capture is not None:
-            self._captured_events[event] = capture
+            self.captures.events[event] = capture
         else:
-            self._captured_events.pop(event, None)
+            self.captures.events.pop(event, None)
 
     def wait_event(self, event: int, stream: int) -> None:
-        captured = self._captured_events.get(event)
+        captured = self.captures.events.get(event)
         if captured is not None and captured not in self.captures:
             raise StreamCaptureError(ENDED)
-        if captured is not None and stream in LEGACY:
-            self.captures.check("a wait in the default stream", DEFAULT_STREAM)
+        if captured is not None:
+            self.captures.check_default("a wait", stream)
         if self.captures and self.capture_of(stream) not in (None, captured):
-            raise StreamCaptureError(f"a captured stream waits for work outside of the capture: {NOT_OUTSIDE}")
+            raise StreamCaptureError(OUTSIDE)
         super().wait_event(event, stream)
-
-    def destroy_event(self, event: int) -> None:
-        self._captured_events.pop(event, None)
-        super().destroy_event(event)
-
-    def synchronize_event(self, event: int) -> None:
-        self._check_event(event)
-        super().synchronize_event(event)
-
-    def event_done(self, event: int) -> bool:
-        self._check_event(event)
-        return super().event_done(event)
-
-    def elapsed_ms(self, start: int, end: int) -> float:
-        self._check_event(start)
-        self._check_event(end)
-        return super().elapsed_ms(start, end)
-
-    def _check_event(self, event: int) -> None:
-        if event in self._captured_events:
-            raise StreamCaptureError(CAPTURED_EVENT)
 
     # Captures.
 

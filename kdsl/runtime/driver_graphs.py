@@ -8,11 +8,11 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from kdsl.backend import Launch
-from kdsl.captures import AGAIN, DEFAULT_STREAM, RecordedNode, StreamCaptureError
+from kdsl.captures import AGAIN, RecordedNode, StreamCaptureError
 from kdsl.runtime.driver_calls import Calls
 from kdsl.runtime.driver_captures import DriverCaptures
 from kdsl.runtime.driver_entry import Native, graph_launch_function
-from kdsl.runtime.driver_streams import DEFAULT_STREAMS, LEGACY
+from kdsl.runtime.driver_streams import DEFAULT_STREAMS
 from kdsl.runtime.parameters import ParameterBuffer
 
 KINDS = {0: "kernel", 1: "copy", 2: "fill", 3: "host", 4: "graph", 5: "empty", 10: "allocation", 11: "free"}
@@ -142,10 +142,9 @@ class DriverGraphs(DriverCaptures):
     def launch_executable(self, executable: int, stream: int) -> None:
         """The launch in full: also where this thread has no context yet, or an error is to be raised."""
         stream = stream or self._current_stream()
-        if stream in LEGACY:
-            self.captures.check("a launch in the default stream", DEFAULT_STREAM)
+        self.captures.check_default("a launch", stream)
         if self.capture_of(stream) is not None:
-            raise StreamCaptureError(f"a graph inside of a capture: {AGAIN}")
+            raise StreamCaptureError(AGAIN)
         self._calls.enter()
         with self.unordered(stream):
             code = self._launch_graph(executable, stream, 0)

@@ -8,11 +8,10 @@ import itertools
 from typing import Any
 
 from kdsl.backend import DeviceError, gibibytes
-from kdsl.captures import ALLOCATING, COPYING, Pinned, StreamCaptureError
+from kdsl.captures import ALLOCATING, COPYING, LEGACY, Pinned, StreamCaptureError
 from kdsl.runtime import driver_errors
 from kdsl.runtime.driver_calls import Calls
 from kdsl.runtime.driver_graphs import DriverGraphs
-from kdsl.runtime.driver_streams import LEGACY
 
 PORTABLE, DEVICEMAP = 1, 2
 """CU_MEMHOSTALLOC_PORTABLE (pinned for every GPU), CU_MEMHOSTALLOC_DEVICEMAP."""
@@ -133,8 +132,8 @@ class DriverHostMemory(DriverGraphs):
     def _copy_in(self, stream: int, addresses: tuple[int, ...], held: Any, name: str, *arguments: Any) -> None:
         self._calls.enter()
         capture = self.capture_of(stream)
+        self.captures.check_default("a copy", stream, COPYING)
         if stream in LEGACY:
-            self.captures.check("a copy in the default stream", COPYING)
             self.foreign.join()
         with self.unordered(stream):
             self._calls.bare(name, *arguments, self._stream(stream))

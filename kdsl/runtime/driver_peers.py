@@ -77,6 +77,6 @@ class DriverPeers(DriverCaptures):
             other.destroy_event(event)
 
     def wait_for_peer_event(self, stream: int, other: DriverPeers, event: int) -> None:
-        if event in other._captured_events:
+        if event in other.captures.events:
             raise StreamCaptureError(CAPTURED_ELSEWHERE)
         self.wait_event(event, stream)

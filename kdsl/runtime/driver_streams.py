@@ -12,7 +12,6 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kdsl import captures
 from kdsl.backend import DeviceError
 from kdsl.captures import Capture, Captures
 from kdsl.locks import Lock
@@ -26,7 +25,6 @@ from kdsl.stream_state import ANY_STREAM, StreamState
 # The default stream, its other name, and the one per thread: all ordered with the default stream, as our own blocking
 # streams are.
 DEFAULT_STREAMS = frozenset({0, 1, 2})
-LEGACY = (0, 1)
 NON_BLOCKING = 1
 """CU_STREAM_NON_BLOCKING."""
 DISABLE_TIMING, BLOCKING_SYNC = 2, 1
@@ -78,8 +76,7 @@ class DriverStreams:
     def _launch_watched(self, launch: Callable[[int], int], asked: int, describe: Describe) -> int:
         """A launch in the current stream, where none was named."""
         stream = asked or self._current_stream()
-        if stream in LEGACY:
-            self.captures.check("a launch in the default stream", captures.DEFAULT_STREAM)
+        self.captures.check_default("a launch", stream)
         if asked:
             code = launch(stream)
         else:
@@ -121,10 +118,12 @@ class DriverStreams:
         self._release("cuStreamDestroy", self._stream(stream))
 
     def synchronize_stream(self, stream: int) -> None:
+        self.captures.check_awaited(stream, self.capture_of)
         self._wait("cuStreamSynchronize", "cuStreamQuery", self._stream(stream))
         self.stream_state.raise_failures(stream)
 
     def stream_done(self, stream: int) -> bool:
+        self.captures.check_awaited(stream, self.capture_of)
         return self._done("cuStreamQuery", self._stream(stream))
 
     def stream_facts(self, stream: int) -> tuple[int, bool]:
@@ -190,6 +189,7 @@ class DriverStreams:
         return int(self._calls.call("cuEventCreate", flags))
 
     def destroy_event(self, event: int) -> None:
+        self.captures.events.pop(event, None)
         self._release("cuEventDestroy", self._calls.api.CUevent(event))
 
     def record_event(self, event: int, stream: int) -> None:
@@ -199,12 +199,16 @@ class DriverStreams:
         self._calls.call("cuStreamWaitEvent", self._stream(stream), self._calls.api.CUevent(event), 0)
 
     def synchronize_event(self, event: int) -> None:
+        self.captures.check_event(event)
         self._wait("cuEventSynchronize", "cuEventQuery", self._calls.api.CUevent(event))
 
     def event_done(self, event: int) -> bool:
+        self.captures.check_event(event)
         return self._done("cuEventQuery", self._calls.api.CUevent(event))
 
     def elapsed_ms(self, start: int, end: int) -> float:
+        self.captures.check_event(start)
+        self.captures.check_event(end)
         api = self._calls.api
         return float(self._calls.call("cuEventElapsedTime", api.CUevent(start), api.CUevent(end)))
 
