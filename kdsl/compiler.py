@@ -9,7 +9,6 @@ from dataclasses import replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, cast
 
-from kdsl.contracts.contract import Contract
 from kdsl.current import current_backend, start_beside, timeline
 from kdsl.ir.options import Options
 from kdsl.lang.parameter_types import ConstexprType, GenericType
@@ -107,11 +106,6 @@ class Kernel(Generic[P]):
 
         return defaults_of(self.function, [name for name, _ in self.parameters])
 
-    @property
-    def can_be_checked(self) -> bool:
-        """Whether annotations and defaults say all that the compiler wants to know."""
-        return not self.open_names()
-
     def open_names(self, signature: Mapping[str, Any] | None = None) -> list[Open]:
         """What annotations, defaults and a signature by name leave open: `compile` needs it in the signature."""
         from kdsl.signatures import open_names
@@ -139,7 +133,7 @@ class Kernel(Generic[P]):
             # A mistake of the user's: the traceback shows their launch, without a screen of our frames.
             raise error.with_traceback(None) from error.__cause__
 
-    def remember(self, config: LaunchConfig, run: Callable[..., None]) -> None:
+    def _remember(self, config: LaunchConfig, run: Callable[..., None]) -> None:
         """Let ``[grid, block]`` give ``run`` from now on, if that is all that ``config`` says."""
         from kdsl.runtime.config import LaunchConfig
 
@@ -206,9 +200,9 @@ class Kernel(Generic[P]):
             every = with_defaults(len(rest), keywords, self.defaults)
             given = by_name(self.name, self.parameters, rest, every, PREPARED)
             try:
-                return prepare(self.specialize((), given).launcher, config, given)
+                return prepare(self._specialize((), given).launcher, config, given)
             except ExtentError:
-                return prepare(self.specialize((), given, wide=True).launcher, config, given)
+                return prepare(self._specialize((), given, wide=True).launcher, config, given)
         except users_mistakes() as error:
             raise error.with_traceback(None) from error.__cause__
 
@@ -276,7 +270,7 @@ class Kernel(Generic[P]):
 
         every = self.signatures(signature)
         if every:
-            check_every([self.request(types) for types in every])
+            check_every([self._request(types) for types in every])
         else:
             check_syntax(self.function)
         return len(every)
@@ -290,13 +284,13 @@ class Kernel(Generic[P]):
         """The stages of this kernel alone: see `kdsl.compile`."""
         return compile(self, target=target, signature=signature, options=options)
 
-    def request(self, types: Sequence[Type] | None, options: Options | None = None) -> KernelRequest:
+    def _request(self, types: Sequence[Type] | None, options: Options | None = None) -> KernelRequest:
         """What the frontend is asked for; ``types`` are all parameters' types, None where the annotations say them."""
         from kdsl.ir.request import KernelRequest
 
         return KernelRequest(self.function, None if types is None else tuple(types), options or self.options)
 
-    def specialize(
+    def _specialize(
         self, arguments: Sequence[Any], keywords: Mapping[str, Any], *, wide: bool = False
     ) -> Specialization:
         """The kernel compiled for these arguments' types and loaded on the device where they live, or else the current
@@ -318,12 +312,6 @@ class Kernel(Generic[P]):
                 known = list(self._specializations.values())
                 found = self._specializations[backend, types] = specialized(self, types, backend, known)
         return found
-
-    def contract_for(self, typed: Sequence[tuple[str, Type]]) -> Contract:
-        """What a launch of the kernel for these types is checked against."""
-        from kdsl.contracts.types import constants_of
-
-        return self.options.contract.with_constants(constants_of(dict(typed)))
 
 
 def checked_options(given: Mapping[str, Any]) -> Options:
@@ -380,7 +368,7 @@ def compile_kernels(
     parsed = target if isinstance(target, Target) else Target.parse(target or current_backend().target)
     chosen = None if options is None else checked_options(options)
     requests = [
-        kernel.request(found, chosen and chosen.with_contract(kernel.function))
+        kernel._request(found, chosen and chosen.with_contract(kernel.function))
         for kernel, found in zip(kernels, types, strict=True)
     ]
     if not are_checked:

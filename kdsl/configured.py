@@ -66,7 +66,7 @@ class ConfiguredKernel(Generic[P]):
             filling(self._run_open, kernel.defaults)(*arguments, **keywords)
             return
         filling(self._run_filled, kernel.defaults)(*arguments, **keywords)
-        launcher = kernel.specialize(arguments, keywords).launcher
+        launcher = kernel._specialize(arguments, keywords).launcher
         run = launcher.bind(
             self.config, otherwise=self._specialize_and_run, wider=self._run_wide, other_device=self._has_run_elsewhere
         )
@@ -79,7 +79,7 @@ class ConfiguredKernel(Generic[P]):
 
         filled: Any = filling(run, self.kernel.defaults)
         self._run = self.fast = MethodType(filled.__func__, self)
-        self.kernel.remember(self.config, self._run)
+        self.kernel._remember(self.config, self._run)
 
     def _has_run_elsewhere(self, here: Backend, arguments: tuple[Any, ...]) -> bool:
         """Launch on the device where the arguments live, if it is another one and launched so before."""
@@ -95,7 +95,7 @@ class ConfiguredKernel(Generic[P]):
 
     def _run_filled(self, /, *arguments: Any, **keywords: Any) -> None:
         """A launch with all arguments."""
-        launcher = self.kernel.specialize(arguments, keywords).launcher
+        launcher = self.kernel._specialize(arguments, keywords).launcher
         launcher.bind(self.config, wider=self._run_wide)(*arguments, **keywords)
 
     def _run_open(self, /, *arguments: Any, **keywords: Any) -> None:
@@ -108,11 +108,11 @@ class ConfiguredKernel(Generic[P]):
         kernel = self.kernel
         given = by_name(kernel.name, kernel.parameters, arguments, keywords)
         values = tuple(given[name] for name, _ in kernel.parameters)
-        found = kernel.specialize((), given)
+        found = kernel._specialize((), given)
         try:
             found.launcher.bind(self.config)(*values)
         except ExtentError:
-            kernel.specialize((), given, wide=True).launcher.bind(self.config)(*values)
+            kernel._specialize((), given, wide=True).launcher.bind(self.config)(*values)
             return
         guards = guards_of(found.launcher.prefix, kernel.parameters, found.types, given)
         if guards.can_hold:
@@ -134,7 +134,7 @@ class ConfiguredKernel(Generic[P]):
 
     def _run_wide(self, /, *arguments: Any, **keywords: Any) -> None:
         """For arrays whose offsets do not fit 32 bits."""
-        self.kernel.specialize(arguments, keywords, wide=True).launcher.bind(self.config)(*arguments, **keywords)
+        self.kernel._specialize(arguments, keywords, wide=True).launcher.bind(self.config)(*arguments, **keywords)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return operator.getitem, (self.kernel, self.config)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kdsl.backend import Backend
 from kdsl.device_choice import DeviceChoiceError, Devices, InvalidChoice
 from kdsl.records import dataclass
-from kdsl.runtime.device import Device, entered_device
+from kdsl.runtime.device import Device, device_of, entered_device
 
 if TYPE_CHECKING:  # start-up cost
     from kdsl.timeline import Timeline
@@ -25,7 +25,7 @@ def current_device() -> Device:
 
     ValueError or RuntimeError, as from `set_device`, if KDSL_DEVICE or KDSL_STEP_LIMIT is wrong.
     """
-    return Device.of(current_backend())
+    return device_of(current_backend())
 
 
 def current_backend() -> Backend:
@@ -62,7 +62,7 @@ def set_device(device: str | int | Device) -> None:
     """
     entered = entered_device()
     if entered is not None:
-        raise RuntimeError(f"set_device() inside of `with {Device.of(entered)!r}:`, which says what is current there")
+        raise RuntimeError(f"set_device() inside of `with {device_of(entered)!r}:`, which says what is current there")
     if isinstance(device, Device):
         device = str(device)
     DEVICES.select(_name(device), _step_limit())
@@ -77,7 +77,7 @@ def devices() -> list[Device]:
     """The devices of the current one's kind, by number: all GPUs that the driver finds; or the emulators that this
     process has used so far, which are as many as it names.
     """
-    return [Device.of(backend) for backend in DEVICES.like(current_backend(), _step_limit())]
+    return [device_of(backend) for backend in DEVICES.like(current_backend(), _step_limit())]
 
 
 def _name(device: Any) -> str:

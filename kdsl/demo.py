@@ -35,7 +35,7 @@ def run(timeline: Timeline) -> bool:
     a, b = rng.random(ELEMENTS, np.float32), rng.random(ELEMENTS, np.float32)
     c = np.zeros_like(a)
     grid = (ELEMENTS + 255) // 256
-    compilation = example.specialize((a, b, c, ELEMENTS), {}).compilation
+    compilation = example._specialize((a, b, c, ELEMENTS), {}).compilation
     print(compilation.ptx)
     start = perf_counter()
     with timeline.step("launch, copies included"):

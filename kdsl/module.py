@@ -12,6 +12,7 @@ from kdsl.backend import Backend
 from kdsl.cache import load_cached
 from kdsl.compilation import Compilation
 from kdsl.compiler import Kernel, compile_kernels
+from kdsl.contracts.types import contract_for
 from kdsl.current import current_backend
 from kdsl.lang.extern import Source, link_sources
 from kdsl.lang.parameter_types import ConstexprType
@@ -87,12 +88,13 @@ class _Loading:
         loaded = {}
         for kernel, compiled in zip(self.module.kernels, compilation.compiled, strict=True):
             # A constant is what the signature said, and no launch gives it again; a function is asked what it holds.
-            typed = self.module.typed(kernel, self.signatures)
+            typed = self.module._typed(kernel, self.signatures)
             passed = [(n, t) for n, t in typed if not isinstance(t, ConstexprType) or t.held]
             call = None if kernel.is_annotated else call_of(passed)
+            contract = contract_for(kernel.options.contract, dict(typed))
             loaded[kernel.name] = build_launcher(
                 backend, handle, kernel.name, compiled, passed, compilation.captured, call,
-                partial(compilation.resources_of, compiled.name), contract=kernel.contract_for(typed),
+                partial(compilation.resources_of, compiled.name), contract=contract,
             )  # fmt: skip
         return loaded
 
@@ -123,7 +125,7 @@ class KernelModule:
                 return kernel
         raise AttributeError(f"{self.name} has no kernel {name!r}")
 
-    def typed(self, kernel: Kernel[Any], signatures: Signatures) -> list[tuple[str, Type]]:
+    def _typed(self, kernel: Kernel[Any], signatures: Signatures) -> list[tuple[str, Type]]:
         """Name and type of each parameter of a kernel; TypeError where neither annotations nor a signature say it."""
         said = signatures.get(kernel.name)
         try:
@@ -142,7 +144,7 @@ class KernelModule:
         by name, whose annotations do not say all: constants and TypeVars.
         """
         check_names(signatures, [kernel.name for kernel in self.kernels])
-        types = [[type for _, type in self.typed(kernel, signatures)] for kernel in self.kernels]
+        types = [[type for _, type in self._typed(kernel, signatures)] for kernel in self.kernels]
         return compile_kernels(self.kernels, types, target, options)
 
     def load(self, signatures: Signatures = MappingProxyType({})) -> LoadedKernels:

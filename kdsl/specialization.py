@@ -12,6 +12,7 @@ from kdsl.compilation import Compilation
 from kdsl.compiled import CompiledKernel
 from kdsl.contracts.architecture import check_architecture
 from kdsl.contracts.contract import NOTHING, Contract
+from kdsl.contracts.types import contract_for
 from kdsl.current import IsCurrent, timeline
 from kdsl.lang.types import ArrayType, PointerType, Type
 from kdsl.records import dataclass
@@ -66,7 +67,7 @@ def specialized(
     if not any(isinstance(type, PointerType | ArrayType) for type in passed):
         conditions = (IsCurrent(backend), *conditions)
     report = partial(compilation.resources_of, compiled.name)
-    contract = kernel.contract_for(typed)
+    contract = contract_for(kernel.options.contract, dict(typed))
     launcher = build_launcher(
         backend, module, kernel.name, compiled, typed, conditions, call, report, contract=contract
     )
@@ -81,7 +82,7 @@ def _compiled(
         compilation = other.compilation
         if other.types == types and compilation.target == target and all_hold(compilation.captured):
             return compilation
-    return compile_cached([kernel.request(types)], target, timeline())
+    return compile_cached([kernel._request(types)], target, timeline())
 
 
 def build_launcher(

@@ -39,7 +39,7 @@ class Stream(stream.Stream):
         """The stream that another library's stream object, or a raw handle, is, as a stream of kdsl; ``foreign`` is
         kept alive, and still owns it.
         """
-        return cls.of(foreign, current_backend())
+        return cls._of(foreign, current_backend())
 
     @overload  # type: ignore[override]
     def record(self, event: None = None) -> Event: ...

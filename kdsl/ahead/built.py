@@ -8,6 +8,7 @@ from typing import Any
 
 from kdsl.compiler import Kernel
 from kdsl.contracts.contract import Contract
+from kdsl.contracts.types import contract_for
 from kdsl.ir.nodes import Function
 from kdsl.lang.parameter_types import ConstexprType
 from kdsl.lang.types import ArrayType, PointerType, Type
@@ -58,7 +59,7 @@ def built(kernel: Kernel[Any], types: Sequence[Type], tree: Function, cooperativ
     bounds = tree.options.launch_bounds
     return BuiltKernel(
         kernel.name, tree.name, (kernel.function.__doc__ or "").strip(), call, written, bounds[0] if bounds else None,
-        tree.block_multiple, tree.options.cluster, cooperative, kernel.contract_for(named),
+        tree.block_multiple, tree.options.cluster, cooperative, contract_for(kernel.options.contract, dict(named)),
         {name: value for name, (_, value) in kernel.defaults.items() if name in call.names},
     )  # fmt: skip
 

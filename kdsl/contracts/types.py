@@ -17,7 +17,6 @@ from kdsl.contracts.expressions import (
     Number,
     OfArray,
     Unary,
-    Value,
     parts,
     show,
 )
@@ -83,13 +82,15 @@ def kind(node: Node, types: Types) -> str:
             return "int"
 
 
-def constants_of(types: Types) -> dict[str, Value]:
-    """The values of the parameters that are constants."""
-    return {
-        name: type.value
-        for name, type in types.items()
-        if isinstance(type, ConstexprType) and isinstance(type.value, bool | int | float)
-    }
+def contract_for(contract: Contract, types: Types) -> Contract:
+    """What a launch for these types is checked against: a contract with the values of parameters that are constants."""
+    return contract.with_constants(
+        {
+            name: type.value
+            for name, type in types.items()
+            if isinstance(type, ConstexprType) and isinstance(type.value, bool | int | float)
+        }
+    )
 
 
 def _kind_of(type: Type | None) -> str:

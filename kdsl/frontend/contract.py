@@ -7,14 +7,14 @@ from dataclasses import replace
 from types import FunctionType
 
 from kdsl.contracts.decorate import error_of
-from kdsl.contracts.types import constants_of, problems
+from kdsl.contracts.types import contract_for, problems
 from kdsl.frontend.session import Session
 from kdsl.lang.types import Type
 
 
 def fit_contract(session: Session, function: FunctionType, types: Mapping[str, Type | None]) -> None:
     """Report what of the contract does not fit, and put the values of constants into it."""
-    contract = session.options.contract.with_constants(constants_of(types))
+    contract = contract_for(session.options.contract, types)
     if contract.is_empty:
         return
     for problem in problems(contract, types):

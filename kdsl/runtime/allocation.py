@@ -23,7 +23,7 @@ class LendingBackend(Protocol):
 class MemoryUser(Protocol):
     """What uses device memory by its address."""
 
-    def lose_memory(self) -> None:
+    def _lose_memory(self) -> None:
         """The memory was freed."""
         ...
 
@@ -57,7 +57,7 @@ class Allocation:
             self._users.append(weakref.ref(user))
             is_released = self.size > 0 and not self.address
         if is_released:  # by another thread, since the user looked
-            user.lose_memory()
+            user._lose_memory()
 
     def release(self) -> None:
         """Give the memory back now. Every array that uses it is unusable from then on."""
@@ -65,7 +65,7 @@ class Allocation:
             users = [user for known in self._users if (user := known()) is not None]
             address, self.address = self.address, 0
         for user in users:
-            user.lose_memory()
+            user._lose_memory()
         if not address:
             return
         if self.is_shared and isinstance(self.backend, LendingBackend):

@@ -95,7 +95,7 @@ def copy_from_peer(array: DeviceArray, source: DeviceArray) -> None:
     if not source.is_contiguous:
         source = source.copy()
     backend: Any = array.backend
-    there = array if array.is_contiguous and source.shape == array.shape else array.new(source.shape)
+    there = array if array.is_contiguous and source.shape == array.shape else array._new(source.shape)
     backend.copy_from_peer(there.address, source.backend, source.address, source.nbytes)
     if there is not array:
         copy(array, there)
@@ -125,7 +125,7 @@ def copy(array: DeviceArray, source: DeviceArray) -> None:
 def _scratch(array: DeviceArray, shape: tuple[int, ...], doing: str) -> DeviceArray:
     """Memory for ``doing`` something beside an array; StreamCaptureError in a capture, which has none to give."""
     check_uncaptured(array.backend, doing, SCRATCH)
-    return array.new(shape)
+    return array._new(shape)
 
 
 def _overlap(first: DeviceArray, second: DeviceArray) -> bool:

@@ -38,13 +38,6 @@ class Device:
         device: Device = import_module("kdsl.current").current_device()
         return device
 
-    @classmethod
-    def of(cls, backend: Backend) -> Device:
-        """The face of a driver or emulator."""
-        device = object.__new__(cls)
-        device.backend = backend
-        return device
-
     @property
     def name(self) -> str:
         """``cuda`` or ``emulator``."""
@@ -139,6 +132,13 @@ class Device:
 
     def __repr__(self) -> str:
         return f"Device({str(self)!r})"
+
+
+def device_of(backend: Backend) -> Device:
+    """The face of a driver or emulator."""
+    device = object.__new__(Device)
+    device.backend = backend
+    return device
 
 
 def entered_device() -> Backend | None:

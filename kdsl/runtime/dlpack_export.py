@@ -15,6 +15,7 @@ import numpy as np
 from kdsl.backend import Backend
 from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.struct_type import StructType
+from kdsl.runtime.allocation import Allocation
 from kdsl.runtime.dlpack import CODES, CPU, CUDA, TENSOR, read
 from kdsl.runtime.foreign_array import HostMemory
 from kdsl.runtime.foreign_memory import SharingBackend
@@ -41,6 +42,13 @@ class HostMemoryBackend(Protocol):
         ...
 
 
+def lend(array: DeviceArray) -> None:
+    """Note that another library is given the address; ValueError once the memory was freed."""
+    array._check_live()
+    if isinstance(array._owner, Allocation):
+        array._owner.is_shared = True
+
+
 def dlpack_device(backend: Backend) -> tuple[int, int]:
     """DLPack's type and number of the device whose memory a backend has."""
     if isinstance(backend, SharingBackend):
@@ -63,7 +71,7 @@ def capsule(
     """
     if isinstance(array.layout.type, StructType) and not isinstance(array.layout.type, ComplexType):
         raise BufferError(f"DLPack has no structs such as {array.dtype}; share its bytes, a.view(np.uint8)")
-    array.lend()
+    lend(array)
     here = dlpack_device(array.backend)
     if dl_device is not None and tuple(map(int, dl_device)) != here:
         return _elsewhere(array, max_version, dl_device, copy)
@@ -152,7 +160,7 @@ def cuda_array_interface(array: DeviceArray) -> dict[str, Any]:
         raise AttributeError(
             f"this DeviceArray is on the {backend.name}, where no CUDA library can read it; use .to_host()"
         )
-    array.lend()
+    lend(array)
     if isinstance(backend, SharingBackend):
         backend.join()
     dtype = array.dtype

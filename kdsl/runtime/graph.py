@@ -78,18 +78,18 @@ class Graph:
 
         if not isinstance(launch, PreparedLaunch):
             raise TypeError(f"add_kernel takes kernel.prepare(grid, block, ...), got {launch!r}")
-        launcher = launch.launcher
+        launcher = launch._launcher
         if launcher.backend is not self.backend:
             raise LaunchConfigValueError(
                 f"the launch is prepared for {device_name(launcher.backend)}, and this graph is on "
                 f"{device_name(self.backend)}: prepare it with arrays that are there"
             )
-        launch.check_live()
+        launch._check_live()
         nodes = self._given_nodes(depends)
         config = launcher.checked_config(launch.config)
         if launch.config.empty:
             raise LaunchConfigValueError("a launch of no blocks is no node of a graph: leave it out")
-        parameters = launch.packed
+        parameters = launch._packed
         if self._handle is None:
             self._handle = self._device.create_graph()
         handles = [node.recorded.handle for node in nodes]

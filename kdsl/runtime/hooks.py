@@ -15,7 +15,7 @@ from weakref import WeakSet
 from kdsl.backend import Backend, Launch
 from kdsl.locks import Lock
 from kdsl.records import dataclass
-from kdsl.runtime.device import Device
+from kdsl.runtime.device import Device, device_of
 from kdsl.runtime.scalars import shown
 
 
@@ -39,7 +39,7 @@ class LaunchRecord:
 
     @property
     def device(self) -> Device:
-        return Device.of(self.backend)
+        return device_of(self.backend)
 
     @property
     def stream(self) -> int:

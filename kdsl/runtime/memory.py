@@ -14,7 +14,7 @@ from kdsl.lang.types import ScalarType
 from kdsl.runtime import array_copies, array_streams, array_views, dlpack_export
 from kdsl.runtime.allocation import Allocation, MemoryUser
 from kdsl.runtime.array_views import Geometry
-from kdsl.runtime.device import Device
+from kdsl.runtime.device import Device, device_of
 from kdsl.runtime.element_types import element_type
 from kdsl.runtime.host_values import HostArray, as_numpy, host_array
 from kdsl.runtime.layout import (
@@ -94,7 +94,7 @@ class DeviceArray(UnlikeNumpy):
     @property
     def device(self) -> Device:
         """Where it lives: kernels that take it run there."""
-        return Device.of(self.backend)
+        return device_of(self.backend)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -148,7 +148,7 @@ class DeviceArray(UnlikeNumpy):
         In a ``stream``: after the work that is in it, and if ``out`` is `pinned_empty` memory the call returns before
         the copy is made.
         """
-        self.check_live()
+        self._check_live()
         if out is None:
             out = np.empty(self.shape, self.dtype)
         else:
@@ -171,14 +171,14 @@ class DeviceArray(UnlikeNumpy):
         In a ``stream``: after the work that is in it, and if ``source`` is `pinned_empty` memory or on the device the
         call returns before the copy is made.
         """
-        self.check_live()
+        self._check_live()
         array = source if isinstance(source, DeviceArray) else as_numpy(source)
         array_copies.check_source(self, array)
         if stream is None:
             self[...] = source
             return
         if isinstance(source, DeviceArray):
-            source.check_live()
+            source._check_live()
         array_streams.write(self, array, stream)
 
     def copy_to(self, destination: Any, *, stream: Any = None) -> None:
@@ -203,17 +203,17 @@ class DeviceArray(UnlikeNumpy):
 
     def copy(self) -> DeviceArray:
         """A C-contiguous copy in memory of its own."""
-        self.check_live()
-        out = self.new(self.shape)
+        self._check_live()
+        out = self._new(self.shape)
         array_copies.copy(out, self)
         return out
 
     def fill(self, value: Any) -> None:
         """Set every element to ``value``, a number that the dtype holds (or a record of a struct's)."""
-        self.check_live()
+        self._check_live()
         array_copies.fill(self, value)
 
-    def new(self, shape: tuple[int, ...]) -> DeviceArray:
+    def _new(self, shape: tuple[int, ...]) -> DeviceArray:
         """An uninitialised array of the same dtype on the same device."""
         return DeviceArray(shape, self.layout.type, self.backend)
 
@@ -225,16 +225,16 @@ class DeviceArray(UnlikeNumpy):
             raise ValueError(f"this memory belongs to {self._owner!r}, which frees it")
         self._owner.release()
 
-    def tell_when_freed(self, user: MemoryUser) -> None:
-        """Call the user's ``lose_memory`` when the memory is freed under it."""
+    def _tell_when_freed(self, user: MemoryUser) -> None:
+        """Call the user's ``_lose_memory`` when the memory is freed under it."""
         if isinstance(self._owner, Allocation):
             self._owner.add(user)
 
-    def lose_memory(self) -> None:
+    def _lose_memory(self) -> None:
         """The memory was freed: this array cannot be used any more."""
         object.__setattr__(self, "layout", layout_of(self.backend, self.layout.type, form="freed"))
 
-    def check_live(self) -> None:
+    def _check_live(self) -> None:
         """ValueError once the memory was freed."""
         if self.layout.form == "freed":
             raise ValueError(f"this {self!r} was freed by free(), of it or of an array that shares its memory")
@@ -247,7 +247,7 @@ class DeviceArray(UnlikeNumpy):
     def __setitem__(self, key: Any, value: Any) -> None:
         target = self[key]
         if isinstance(value, DeviceArray):
-            value.check_live()
+            value._check_live()
             if value.dtype != self.dtype:
                 raise ValueError(f"the source has the dtype {value.dtype}, this array {self.dtype}: convert a copy")
             _check_broadcast(value.shape, target.shape)
@@ -294,7 +294,7 @@ class DeviceArray(UnlikeNumpy):
         return self._view(array_views.viewed(self._geometry(), type_.size), type_)
 
     def _geometry(self) -> Geometry:
-        self.check_live()
+        self._check_live()
         return Geometry(self.shape, self.strides, self.itemsize, self.address)
 
     def _view(self, geometry: Geometry, type_: ScalarType | StructType | None = None) -> DeviceArray:
@@ -322,12 +322,6 @@ class DeviceArray(UnlikeNumpy):
         return restored, (self.to_host(), getattr(self.layout.type, "python", None))
 
     # Sharing.
-
-    def lend(self) -> None:
-        """Note that another library is given the address; ValueError once the memory was freed."""
-        self.check_live()
-        if isinstance(self._owner, Allocation):
-            self._owner.is_shared = True
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return dlpack_export.dlpack_device(self.backend)

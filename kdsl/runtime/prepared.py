@@ -40,15 +40,16 @@ class PreparedLaunch:
     """
 
     __slots__ = (
-        "__weakref__", "_arrays", "_buffer", "_config", "_enqueue", "_held", "_launch", "_named", "_stream", "launcher",
+        "__weakref__", "_arrays", "_buffer", "_config", "_enqueue", "_held", "_launch", "_launcher", "_named",
+        "_stream",
     )  # fmt: skip
-    launcher: Launcher
     _arrays: tuple[DeviceArray, ...]
     _buffer: ParameterBuffer
     _config: LaunchConfig
     _enqueue: Enqueue
     _held: tuple[Any, ...]
     _launch: Launch
+    _launcher: Launcher
     _named: Mapping[str, Any]
     _stream: int
 
@@ -65,11 +66,11 @@ class PreparedLaunch:
         """``stream`` is where it goes if none was named and none is current."""
         passed = launcher.arguments(tuple(named.values()))
         arrays = tuple(memory_of(passed))
-        values = (arrays, buffer, config, enqueue, passed, launch, MappingProxyType(dict(named)), stream, launcher)
+        values = (arrays, buffer, config, enqueue, passed, launch, launcher, MappingProxyType(dict(named)), stream)
         for name, value in zip(self.__slots__[1:], values, strict=True):
             object.__setattr__(self, name, value)
         for array in arrays:
-            array.tell_when_freed(self)
+            array._tell_when_freed(self)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a prepared launch does not change: with_arguments and with_config make another ({name})")
@@ -77,17 +78,17 @@ class PreparedLaunch:
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"a prepared launch does not change: {name} cannot be deleted")
 
-    def lose_memory(self) -> None:
+    def _lose_memory(self) -> None:
         """An array of it was freed by `DeviceArray.free`: launching it would use other arrays' memory."""
         object.__setattr__(self, "_enqueue", self._refuse)
 
-    def check_live(self) -> None:
+    def _check_live(self) -> None:
         """ValueError once the memory of one of its arrays was freed."""
         for array in self._arrays:
-            array.check_live()
+            array._check_live()
 
     def _refuse(self, _: ParameterBuffer) -> NoReturn:
-        self.check_live()
+        self._check_live()
         raise ValueError(f"an array of {self!r} was freed by free()")
 
     @property
@@ -113,20 +114,20 @@ class PreparedLaunch:
 
     def _launch_observed(self) -> None:
         launch = self._launch
-        if not launch.stream and current_of(self.launcher.backend) is None:
+        if not launch.stream and current_of(self._launcher.backend) is None:
             launch = replace(launch, stream=self._stream)
-        record = self.launcher.record(launch, self._named)
+        record = self._launcher.record(launch, self._named)
         HOOKS.observe(record, partial(self._enqueue, self._buffer))
 
     @property
-    def packed(self) -> bytes:
+    def _packed(self) -> bytes:
         """The kernel's parameters, as a launch passes them."""
         return bytes(self._buffer)
 
     @property
     def kernel(self) -> str:
         """The kernel's name."""
-        return self.launcher.kernel
+        return self._launcher.kernel
 
     def with_arguments(self, /, **changed: Any) -> PreparedLaunch:
         """The same launch with other arguments, by name; they are checked as those of a launch are.
@@ -134,14 +135,14 @@ class PreparedLaunch:
         ArgumentError for what the compiled kernel does not take: its types and constants stay as they are.
         """
         check_names(self.kernel, list(self.arguments), changed, CHANGED)
-        call = self.launcher.call
+        call = self._launcher.call
         for name, type_ in zip(call.names, call.types, strict=True) if call is not None else ():
             if name in changed and not _same_constants(self.kernel, name, type_, self.arguments[name], changed[name]):
                 raise ArgumentTypeError(
                     f"{self.kernel}: argument `{name}` differs in what the kernel was compiled with; prepare another "
                     f"launch, {self.kernel}.prepare(...)"
                 )
-        return prepare(self.launcher, self.config, {**self.arguments, **changed})
+        return prepare(self._launcher, self.config, {**self.arguments, **changed})
 
     def with_config(self, /, *configuration: Any) -> PreparedLaunch:
         """The same launch with another configuration: ``with_config(grid, block)`` or
@@ -150,7 +151,7 @@ class PreparedLaunch:
         config, rest = split_configuration("with_config", configuration)
         if rest:
             raise LaunchConfigTypeError("with_config takes grid and block, or a LaunchConfig; nothing after them")
-        return prepare(self.launcher, config, self.arguments)
+        return prepare(self._launcher, config, self.arguments)
 
     def __repr__(self) -> str:
         return f"<prepared launch of {self.kernel}[{self.config.grid}, {self.config.block}]>"

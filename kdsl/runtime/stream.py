@@ -50,7 +50,7 @@ class Stream:
         self._is_ours = False
 
     @classmethod
-    def of(cls, foreign: Any, backend: Backend) -> Self:
+    def _of(cls, foreign: Any, backend: Backend) -> Self:
         """The stream that another library's stream object (or a raw handle) is; the object is kept alive."""
         if foreign is None or not is_stream(foreign):
             got = "None; the default stream is kdsl.legacy_stream" if foreign is None else no_stream(foreign)

@@ -70,7 +70,7 @@ def test_the_second_device_s_launches_are_remembered(pair: Pair, monkeypatch: py
     mine = [arrays(device) for device in pair]
     for a, b in mine:
         add[2, 4](a, b, 8)
-    monkeypatch.setattr(kdsl.compiler.Kernel, "specialize", None)
+    monkeypatch.setattr(kdsl.compiler.Kernel, "_specialize", None)
     for _ in range(3):
         for a, b in mine:
             add[2, 4](a, b, n=8)

@@ -135,7 +135,7 @@ def test_without_a_launch():
         with pytest.raises(TypeError, match=message):
             axpy.compile(target="sm_90", signature=wrong)
     axpy.check()
-    assert not axpy.can_be_checked
+    assert axpy.open_names()
 
 
 def test_a_default_says_a_type():

@@ -10,7 +10,7 @@ import pytest
 
 from kdsl.backend import DeviceError
 from kdsl.lang.types import F32, PointerType
-from kdsl.runtime import driver_host_memory, host_memory
+from kdsl.runtime import dlpack_export, driver_host_memory, host_memory
 from kdsl.runtime.array_making import zeros
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.driver import CudaDriver
@@ -78,7 +78,7 @@ def test_memory_that_was_lent_is_given_back_when_everything_has_ended(gpu: CudaD
 def test_lent_memory_does_not_grow(gpu: CudaDriver, fake_driver: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver_host_memory, "MOST_WAITING", 100)
     for _ in range(20):
-        zeros(10, backend=gpu).lend()
+        dlpack_export.lend(zeros(10, backend=gpu))
     gc.collect()
     assert "cuCtxSynchronize" in fake_driver.called() and len(fake_driver.memory) < 5
 

@@ -128,7 +128,7 @@ def test_the_drivers_flags_and_priorities(gpu: CudaDriver, fake_driver: Any) -> 
     assert ("cuStreamCreateWithPriority", 1, -5) in fake_driver.calls
     Event(gpu, timing=False, blocking_sync=True)
     assert ("cuEventCreate", 3) in fake_driver.calls
-    foreign = Stream.of(0x7F0000001000, gpu)
+    foreign = Stream._of(0x7F0000001000, gpu)
     assert (foreign.priority, foreign.blocking, foreign.handle) == (0, True, 0x7F0000001000)
     fake_driver.called()
     del foreign

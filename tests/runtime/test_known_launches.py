@@ -26,13 +26,13 @@ def specialized(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The names of the kernels that looked for a specialization, one for each time."""
     kdsl.set_device("emulator")
     names: list[str] = []
-    real = Kernel.specialize
+    real = Kernel._specialize
 
     def counted(self, *arguments, **keywords):
         names.append(self.name)
         return real(self, *arguments, **keywords)
 
-    monkeypatch.setattr(Kernel, "specialize", counted)
+    monkeypatch.setattr(Kernel, "_specialize", counted)
     yield names
     kdsl.set_device("emulator")
 
