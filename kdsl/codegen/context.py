@@ -58,12 +58,7 @@ class ModuleContext:
 
     def constant(self, data: bytes, name: str) -> llvm.GlobalVariable:
         """These bytes in constant memory, one variable for each contents."""
-        if data not in self.constants:
-            t = llvm.ArrayType(I8, len(data))
-            variable = self.variable(t, f"constant_{name}_{len(self.constants)}", Space.CONSTANT, 16)
-            variable.initializer, variable.global_constant = llvm.Constant(t, bytearray(data)), True
-            self.constants[data] = variable
-        return self.constants[data]
+        return self._bytes(data, self.constants, f"constant_{name}_{len(self.constants)}", Space.CONSTANT, 16)
 
     def dynamic_shared(self) -> llvm.GlobalVariable:
         """The start of the block's dynamic shared memory, whose size a launch says."""
@@ -76,13 +71,18 @@ class ModuleContext:
 
     def string(self, text: str) -> llvm.GlobalVariable:
         """A zero-terminated string in global memory, one for each text."""
-        data = text.encode() + b"\0"
-        if data not in self.strings:
+        return self._bytes(text.encode() + b"\0", self.strings, f"kdsl_string{len(self.strings)}", Space.GLOBAL, 1)
+
+    def _bytes(
+        self, data: bytes, known: dict[bytes, llvm.GlobalVariable], name: str, space: Space, align: int
+    ) -> llvm.GlobalVariable:
+        """The variable of these bytes; a new one if it is not known."""
+        if data not in known:
             t = llvm.ArrayType(I8, len(data))
-            variable = self.variable(t, f"kdsl_string{len(self.strings)}", Space.GLOBAL, 1)
+            variable = self.variable(t, name, space, align)
             variable.initializer, variable.global_constant = llvm.Constant(t, bytearray(data)), True
-            self.strings[data] = variable
-        return self.strings[data]
+            known[data] = variable
+        return known[data]
 
 
 @dataclass(slots=True)

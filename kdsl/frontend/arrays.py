@@ -12,9 +12,10 @@ from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.casts import cast_type
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.instead import of_arguments
-from kdsl.frontend.memory import array_of, as_int, constant_int, elements
+from kdsl.frontend.memory import array_of, constant_int, elements
+from kdsl.frontend.memory_index import int_of
 from kdsl.frontend.structs import class_type
-from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, describe, is_constant
+from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, Weak, is_constant
 from kdsl.ir import nodes as ir
 from kdsl.lang.struct_dtype import difference, dtype_name, struct_of_dtype
 from kdsl.lang.struct_type import StructType
@@ -69,12 +70,9 @@ def shared_dynamic(frame: Frame, node: ast.Call) -> Value:
     if number is not None and number % type.align:
         aligned = f"{-(-number // type.align) * type.align} is the next that is"
         return frame.error(place, f"{number} is no offset in bytes for {type}: no multiple of {type.align}", aligned)
-    offset = frame.runtime(value, place)
+    offset = int_of(frame, value, place, f"the offset of {name}() is an int")
     if offset is None:
         return POISON
-    if not (isinstance(offset.type, ScalarType) and offset.type.is_int):
-        hint = as_int(frame, place) if isinstance(offset.type, ScalarType) else None
-        return frame.error(place, f"the offset of {name}() is an int, and this is {describe(offset.type)}", hint)
     return Runtime(ir.DynamicShared(offset, PointerType(type, Space.SHARED), frame.span(node)))
 
 

@@ -15,7 +15,8 @@ from kdsl.frontend.describing import describe_object
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.meet import settled
-from kdsl.frontend.memory import as_int, constant_int, elements
+from kdsl.frontend.memory import constant_int, elements
+from kdsl.frontend.memory_index import as_int
 from kdsl.frontend.operands import Operands
 from kdsl.frontend.operators import binary, is_operand, unary
 from kdsl.frontend.printing import constant_text

@@ -8,8 +8,8 @@ from dataclasses import replace
 from kdsl.frontend.arguments import match_arguments
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.meet import cast
-from kdsl.frontend.memory import as_int, constant_int
-from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, describe
+from kdsl.frontend.memory_index import int_of
+from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, constant_int, describe
 from kdsl.ir import nodes as ir
 from kdsl.lang.intrinsic import Emit, Intrinsic
 from kdsl.lang.types import I32, U32, ArrayType, PointerType, ScalarType, Space
@@ -98,13 +98,10 @@ def _rank(frame: Frame, place: ast.expr, name: str) -> ir.Expr | None:
     if isinstance(value, Static):
         frame.error(place, f"the rank of {name}() is an int")
         return None
-    rank = frame.runtime(value, place)
+    rank = int_of(frame, value, place, f"the rank of {name}() is an int")
     if rank is None:
         return None
-    if not (isinstance(rank.type, ScalarType) and rank.type.is_int):
-        hint = as_int(frame, place) if isinstance(rank.type, ScalarType) else None
-        frame.error(place, f"the rank of {name}() is an int, and this is {describe(rank.type)}", hint)
-        return None
+    assert isinstance(rank.type, ScalarType)
     if rank.type.bits > U32.bits:
         frame.error(place, f"the rank of {name}() has 32 bits, and this is {rank.type}", f"i32({frame.text(place)})")
         return None

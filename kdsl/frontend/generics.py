@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.values import Tuple, Value, WeakType, WeakUnknown, describe, type_of, weak_meets, wider_weak
-from kdsl.lang.generics import constraints, may_be, restriction
-from kdsl.lang.types import ArrayType, PointerType, ScalarType, TupleType, Type
+from kdsl.lang.generics import constraints, matched, may_be, restriction
+from kdsl.lang.types import ScalarType, TupleType, Type
 
 Arguments = Mapping[str, tuple[Value, ast.expr]]
 
@@ -71,20 +71,8 @@ def _said(template: Any, value: Value) -> Iterator[tuple[TypeVar, Type | WeakTyp
     kind = type_of(value)
     if kind is not None:
         known = not isinstance(value, WeakUnknown)
-        yield from ((variable, said, known) for variable, said in _parts(template, kind))
-
-
-def _parts(template: Any, type: Any) -> Iterator[tuple[TypeVar, Any]]:
-    match template, type:
-        case TypeVar(), _ if isinstance(type, Type | WeakType):
-            yield template, type
-        case (PointerType(element=inner), PointerType(element=found) | ArrayType(element=found)):
-            yield from _parts(inner, found)
-        case (ArrayType(element=inner), ArrayType(element=found)):
-            yield from _parts(inner, found)
-        case (TupleType(elements=parts), TupleType(elements=others)) if len(parts) == len(others):
-            for part, other in zip(parts, others, strict=True):
-                yield from _parts(part, other)
+        found = matched(template, kind, decays=True)
+        yield from ((variable, said, known) for variable, said in found if isinstance(said, Type | WeakType))
 
 
 def _conflict(function: str, variable: TypeVar, name: str, type: Type, other: str, other_type: Type) -> tuple[str, str]:

@@ -11,7 +11,6 @@ from kdsl.frontend.describing import describe_object
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.memory_index import Part, checked_index
-from kdsl.frontend.memory_index import as_int as as_int
 from kdsl.frontend.values import (
     POISON,
     Poison,

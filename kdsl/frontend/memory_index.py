@@ -32,6 +32,16 @@ def as_int(frame: Frame, node: ast.expr) -> str:
     return f"cast it: i32({frame.text(node)})"
 
 
+def int_of(frame: Frame, value: Value, node: ast.expr, rule: str) -> ir.Expr | None:
+    """A value where an int is needed; None (reported) if it is none: ``rule`` says so, as in "an index is an int"."""
+    expr = frame.runtime(value, node)
+    if expr is None or (isinstance(expr.type, ScalarType) and expr.type.is_int):
+        return expr
+    hint = as_int(frame, node) if isinstance(expr.type, ScalarType) else None
+    frame.error(node, f"{rule}, and this is {describe(expr.type)}", hint)
+    return None
+
+
 def checked_index(
     frame: Frame, value: Value, node: ast.expr, base: PointerType | ArrayType, axis: int, base_node: ast.expr
 ) -> ir.Expr | None:
@@ -50,13 +60,4 @@ def checked_index(
                 node, f"index {number} is out of range: `{name}` has extent {base.shape[axis]} along axis {axis}"
             )
             return None
-    if isinstance(value, Poison):
-        return None
-    expr = frame.runtime(value, node)
-    if expr is None:
-        return None
-    if isinstance(expr.type, ScalarType) and expr.type.is_int:
-        return expr
-    hint = as_int(frame, node) if isinstance(expr.type, ScalarType) else None
-    frame.error(node, f"an index is an int, and this is {describe(expr.type)}", hint)
-    return None
+    return None if isinstance(value, Poison) else int_of(frame, value, node, "an index is an int")

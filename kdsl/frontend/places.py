@@ -188,11 +188,4 @@ def read(place: Place, span: Span) -> ir.Expr:
     """What a place holds."""
     if isinstance(place, InMemory):
         return ir.Load(place.address, place.type, span)
-    expr: ir.Expr = ir.Read(place.local, place.local.type, span)
-    for index in place.steps:
-        if isinstance(expr.type, StructType):
-            expr = ir.FieldValue(expr, index, expr.type.fields[index].type, span)
-        else:
-            assert isinstance(expr.type, VectorType)
-            expr = ir.Swizzle(expr, (index,), expr.type.element, span)
-    return expr
+    return structs.within(ir.Read(place.local, place.local.type, span), place.steps, span)

@@ -8,12 +8,12 @@ from kdsl.frontend.convert import wrapped
 from kdsl.frontend.effects import has_effects
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.meet import cast
-from kdsl.frontend.memory import as_int
+from kdsl.frontend.memory_index import int_of
 from kdsl.frontend.operands import Operands
 from kdsl.frontend.values import POISON, Runtime, Value
 from kdsl.ir import nodes as ir
 from kdsl.ir.nodes import BinaryOp, CompareOp
-from kdsl.lang.types import I64, PointerType, ScalarType, TupleType, boolean
+from kdsl.lang.types import I64, PointerType, TupleType, boolean
 
 
 def is_pointer(value: Value) -> bool:
@@ -77,12 +77,9 @@ def _moved(
     """A pointer ``count`` elements on or back; ``is_first``: the count is written before it."""
     assert isinstance(pointer, Runtime)
     assert isinstance(pointer.type, PointerType)
-    index = frame.runtime(count, place)
+    index = int_of(frame, count, place, "a pointer moves by ints")
     if index is None:
         return POISON
-    if not (isinstance(index.type, ScalarType) and index.type.is_int):
-        hint = as_int(frame, place) if isinstance(index.type, ScalarType) else None
-        return frame.error(place, f"a pointer moves by ints, and this is {index.type}", hint)
     base, span = pointer.expr, frame.span(node)
     if is_first and has_effects(count):
         # The count is evaluated first, as it is written first.

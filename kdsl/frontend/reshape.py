@@ -9,8 +9,9 @@ from kdsl.frontend.arguments import positional
 from kdsl.frontend.casts import cast_type
 from kdsl.frontend.frame import Frame
 from kdsl.frontend.meet import cast
-from kdsl.frontend.memory import as_int, elements
-from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, constant_int, describe
+from kdsl.frontend.memory import elements
+from kdsl.frontend.memory_index import int_of
+from kdsl.frontend.values import POISON, Poison, Runtime, Static, Value, constant_int
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import I32, ArrayType, PointerType, ScalarType, VectorType
 from kdsl.source import Span
@@ -73,12 +74,9 @@ def _reshaped(frame: Frame, array: ir.Expr, t: ArrayType, arguments: list[ast.ex
         return frame.error(place, "an extent is not negative, but one -1 stands for what is left")
     extents: list[ir.Expr | None] = []
     for value, place in values:
-        expr = frame.runtime(value, place)
+        expr = int_of(frame, value, place, "an extent is an int")
         if expr is None:
             return POISON
-        if not isinstance(expr.type, ScalarType) or not expr.type.is_int:
-            hint = as_int(frame, place) if isinstance(expr.type, ScalarType) else None
-            return frame.error(place, f"an extent is an int, and this is {describe(expr.type)}", hint)
         extents.append(cast(expr, index, frame.span(place)))
     total = prod(t.shape) if t.shape is not None else None
     shape = _known_shape(numbers, total)

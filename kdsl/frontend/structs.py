@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kdsl.frontend.arguments import match_arguments
@@ -166,7 +166,7 @@ def equal(frame: Frame, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
     for path in _paths(left.type):
         # The first test evaluates both structs, before any of their parts is looked at.
         pair = (first, second) if result is None else (first_again, second_again)
-        a, b = (_compared(_leaf(whole, path, span), span) for whole in pair)
+        a, b = (_compared(within(whole, path, span), span) for whole in pair)
         test = ir.Compare(ir.CompareOp.EQ, a, b, boolean, span)
         result = test if result is None else ir.Logical(ir.LogicalOp.AND, result, test, boolean, span)
     assert result is not None
@@ -190,7 +190,8 @@ def _paths(type: Type) -> Iterator[tuple[int, ...]]:
             yield ()
 
 
-def _leaf(whole: ir.Expr, path: tuple[int, ...], span: Span) -> ir.Expr:
+def within(whole: ir.Expr, path: Iterable[int], span: Span) -> ir.Expr:
+    """What lies in a value: at each step the field of a struct or the lane of a vector."""
     for index in path:
         if isinstance(whole.type, StructType):
             whole = ir.FieldValue(whole, index, whole.type.fields[index].type, span)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 
 from kdsl.frontend.frame import Frame
-from kdsl.frontend.memory_index import Part, as_int, checked_index
-from kdsl.frontend.values import POISON, Poison, Runtime, Value, WeakUnknown, constant_int, describe
+from kdsl.frontend.memory_index import Part, checked_index, int_of
+from kdsl.frontend.values import POISON, Poison, Runtime, Value, WeakUnknown, constant_int
 from kdsl.ir import nodes as ir
 from kdsl.lang.types import I64, ArrayType, PointerType, ScalarType
 from kdsl.records import dataclass
@@ -119,14 +119,7 @@ def _is_none(value: Value | None) -> bool:
 
 
 def _bound(frame: Frame, value: Value, place: ast.expr) -> ir.Expr | None:
-    if isinstance(value, Poison):
-        return None
-    expr = frame.runtime(value, place)
-    if expr is None or (isinstance(expr.type, ScalarType) and expr.type.is_int):
-        return expr
-    hint = as_int(frame, place) if isinstance(expr.type, ScalarType) else None
-    frame.error(place, f"the bounds of a slice are ints, and this is {describe(expr.type)}", hint)
-    return None
+    return None if isinstance(value, Poison) else int_of(frame, value, place, "the bounds of a slice are ints")
 
 
 def _inside(

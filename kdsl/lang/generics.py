@@ -48,18 +48,22 @@ def substituted(template: Any, bound: Mapping[TypeVar, Type]) -> Any:
             return template
 
 
-def matched(template: Any, type: Any) -> Iterator[tuple[TypeVar, Any]]:
-    """What each TypeVar of a template is in a type; nothing where the two have different forms."""
+def matched(template: Any, type: Any, *, decays: bool = False) -> Iterator[tuple[TypeVar, Any]]:
+    """What each TypeVar of a template is in a type; nothing where the two have different forms. ``decays``: an array
+    is taken for a pointer to its elements.
+    """
     match template, type:
         case TypeVar(), _:
             yield template, type
         case (PointerType(element=inner), PointerType(element=found)):
-            yield from matched(inner, found)
+            yield from matched(inner, found, decays=decays)
+        case (PointerType(element=inner), ArrayType(element=found)) if decays:
+            yield from matched(inner, found, decays=decays)
         case (ArrayType(element=inner), ArrayType(element=found)):
-            yield from matched(inner, found)
+            yield from matched(inner, found, decays=decays)
         case (TupleType(elements=parts), TupleType(elements=others)) if len(parts) == len(others):
             for part, other in zip(parts, others, strict=True):
-                yield from matched(part, other)
+                yield from matched(part, other, decays=decays)
 
 
 def constraints(variable: TypeVar) -> tuple[Type, ...]:
