@@ -5,7 +5,7 @@ parse        their texts, a closed little language with Python's operators, to
 expressions  numbers, arguments and relations; nothing in them is ever run as Python
 contract     what a kernel's options say in all, which the launcher checks and the compiler relies on
 types        whether it fits the parameters' types
-evaluate     an expression's value, and the Python source of it that goes into a launcher
+evaluate     an expression's value, and the Python source of it that goes into a launcher; explain: why one fails
 places       errors at the decorator's line
-decorate     from a kernel's options to its contract
+decorate     from a kernel's options to its contract, and to its architecture
 """

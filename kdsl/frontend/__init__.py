@@ -11,14 +11,15 @@ annotations     of variables; generics: what TypeVars stand for; parts: tuples a
 statements      assign with unpacking, places, swizzles, mutating; loops with array_loops; match; assert_messages
 expressions     operators (of operands) with vector_operators, struct_methods, pointers; logic; casts; choosing; effects
 calls           constructs (an index by object), intrinsics with overloads and arguments, builtin, tuples,
-                comprehensions, functions with definitions, callables and callees, written; shuffles, vector_functions
+                comprehensions, functions with definitions, callables and callees, written, externs; shuffles,
+                vector_functions
 memory          memory, memory_index and attributes, arrays, lists with escapes, views, reshape, copies, array_elements,
                 module_variables; access and what uses it: atomics, caching with policies, addresses, alignment
 types           vectors, structs with fixed_arrays, complex_numbers with cmath_calls, named (tuples); their sizes
 threads         barriers, clusters; groups with collectives, combining, scratch and workspace
 text            printing with composites; inline PTX: inline, ptx_template, ptx_operands, ptx_instructions,
                 ptx_matrices
-mistakes        syntax, untyped (without types), hidden_names; hints with divisions, cuda_names and describing; instead
+mistakes        syntax, untyped (without types), hidden_names, unwritten, made_anew; hints with divisions, cuda_names and describing; instead
 """
 
 from kdsl.annotations import kernel_parameters

@@ -14,12 +14,13 @@ A launch
     host_arrays       NumPy's arrays, copied in and back; placement: on which device a launch is
     prepared, derived launches made ahead, and without brackets; hooks: watching launches;
                       dynamo: torch.compile leaves them alone; capture_arguments: of those that graphs record
+    call_names        what a call says by a name that no parameter has; mistakes: what is told without our frames
 
 Arrays
     memory            DeviceArray; array_making: new ones; layout, array_views, array_copies, array_streams,
-                      strided: what is done with one
+                      strided: what is done with one; unlike_numpy: what is not; element_types: what a dtype means
     allocation        who owns memory; memory_pool: where it comes from; host_memory: pinned, mapped and managed;
-                      host_values: what may be written to it; pickled_arrays, absent
+                      host_values: what may be written to it; pickled_arrays
     interface, dlpack arrays of other libraries, as foreign_array describes them; torch_tensors, jax_arrays;
                       lent_arrays: those of JAX's that were exported
     shared_arrays     from_dlpack; dlpack_export: ours for others; foreign_memory, foreign_streams: in step with theirs
