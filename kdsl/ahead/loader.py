@@ -28,11 +28,12 @@ from kdsl.runtime.standalone import (
     host_arrays,
     kernel,
     passing,
+    streams,
     values,
 )
 from kdsl.version import __version__
 
-PARTS = (values, driver_module, contract, host_arrays, passing, configuration, kernel)
+PARTS = (values, driver_module, contract, host_arrays, passing, streams, configuration, kernel)
 
 
 def _builtins_of(module: ModuleType) -> Iterator[str]:

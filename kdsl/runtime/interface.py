@@ -18,6 +18,7 @@ from kdsl.runtime.dlpack import NO_ORDER, dlpack_array, dlpack_gpu
 from kdsl.runtime.foreign_array import ForeignArray, NotOnDeviceError, is_contiguous
 from kdsl.runtime.foreign_memory import SharingBackend
 from kdsl.runtime.jax_arrays import is_jax, jax_array
+from kdsl.runtime.standalone.streams import handle_of
 from kdsl.runtime.torch_tensors import loaded_torch, torch_array
 
 __all__ = ["ForeignArray", "NotOnDeviceError", "foreign_array", "gpu_of", "is_foreign"]
@@ -113,8 +114,8 @@ def _interface(interface: Mapping[str, Any], value: Any) -> ForeignArray:
         odd = any(stride % size for stride in byte_strides)
         strides = tuple(stride // size for stride in byte_strides)
     stream = interface.get("stream")
-    if stream is not None and not isinstance(stream, int):
-        raise NotOnDeviceError(f"has a __cuda_array_interface__ whose `stream` is no int: {stream!r}")
+    if stream is not None and not (isinstance(stream, int) and handle_of(stream) is not None):
+        raise NotOnDeviceError(f"has a __cuda_array_interface__ whose `stream` is no handle of one: {stream!r}")
     stream_of = library_stream(type(value))
     if stream_of is not None:
         stream = stream_of(value)

@@ -12,6 +12,7 @@ from kdsl.runtime.awaiting import wait_for
 from kdsl.runtime.errors import LaunchConfigTypeError, LaunchConfigValueError, written
 from kdsl.runtime.event import Event
 from kdsl.runtime.peers import PeerBackend, are_peers
+from kdsl.runtime.standalone.streams import HANDLES, handle_of
 from kdsl.runtime.stream_backend import StreamBackend
 from kdsl.stream_state import StreamState
 
@@ -97,7 +98,7 @@ class Stream:
         if isinstance(other, Event):
             self._wait_for(other)
             return
-        if not isinstance(other, Stream) and foreign_handle(other) is None:
+        if not isinstance(other, Stream) and handle_of(other) is None:
             raise TypeError(f"an Event is needed, which stream.record() gives, or a stream; got {other!r}")
         self._streams.order(stream_handle(other, self.backend), self.handle)
 
@@ -212,9 +213,9 @@ def stream_handle(stream: Any, backend: Backend) -> int:
                 "make a stream there: with kdsl.Device(...): kdsl.Stream()"
             )
         return stream.handle
-    check_stream(stream)
-    handle = foreign_handle(stream)
-    assert handle is not None
+    handle = handle_of(stream)
+    if handle is None:
+        raise _refused(stream)
     if backend.name != "cuda" and handle not in NAMED:
         raise LaunchConfigValueError(
             f"{stream!r} is a CUDA stream; the {backend.name} runs kernels only in its own streams, kdsl.Stream()"
@@ -224,17 +225,21 @@ def stream_handle(stream: Any, backend: Backend) -> int:
 
 def is_stream(stream: Any) -> bool:
     """Whether a launch takes it for a stream, on whatever device; None is the default one."""
-    return stream is None or isinstance(stream, Stream) or foreign_handle(stream) is not None
+    return stream is None or isinstance(stream, Stream) or handle_of(stream) is not None
 
 
 def check_stream(stream: Any) -> None:
     """LaunchConfigTypeError for what is no stream."""
     if not is_stream(stream):
-        shared = "; the fourth value in k[grid, block, stream, shared_bytes] is the dynamic shared memory"
-        raise LaunchConfigTypeError(
-            f"stream takes a kdsl.Stream, a stream of another library, a handle or None, got {no_stream(stream)}"
-            f"{shared if type(stream) is int else ''}"
-        )
+        raise _refused(stream)
+
+
+def _refused(stream: Any) -> LaunchConfigTypeError:
+    shared = "; the fourth value in k[grid, block, stream, shared_bytes] is the dynamic shared memory"
+    return LaunchConfigTypeError(
+        f"stream takes a kdsl.Stream, a stream of another library, a handle or None, got {no_stream(stream)}"
+        f"{shared if type(stream) is int else ''}"
+    )
 
 
 def no_stream(given: Any) -> str:
@@ -243,24 +248,6 @@ def no_stream(given: Any) -> str:
         return f"{written(given)}, which is no handle: 0, 1, 2 or an address"
     if isinstance(given, Event):
         return f"{given!r}; stream.wait(event) lets a stream wait for an event"
+    if any(hasattr(given, name) for name in HANDLES.values()):
+        return f"{given!r}, which is no stream of a library that kdsl knows: if it is one, pass its handle, an int"
     return f"{given!r}; make one, kdsl.Stream()"
-
-
-def foreign_handle(stream: Any) -> int | None:
-    """The handle in another library's stream object: `__cuda_stream__`, PyTorch's `cuda_stream`, CuPy's `ptr`; or an
-    int.
-    """
-    if isinstance(stream, type):
-        return None  # a class of streams is none
-    protocol = getattr(stream, "__cuda_stream__", None)
-    if protocol is not None:
-        return int(protocol()[1] if callable(protocol) else protocol[1])
-    for name in ("cuda_stream", "ptr"):
-        value = getattr(stream, name, None)
-        if isinstance(value, int):
-            return value
-    # Why refuse small ints? k[grid, block, 1024] is a forgotten stream far more often than a handle, which is an
-    # address; 0, 1 and 2 are CUDA's own names for the default, the legacy and the per-thread stream.
-    if isinstance(stream, int) and not isinstance(stream, bool) and (0 <= stream <= 2 or 0xFFFF < stream < 2**64):
-        return stream
-    return None

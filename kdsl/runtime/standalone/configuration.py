@@ -6,6 +6,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from kdsl.runtime.standalone.streams import handle_of
+
 MOST_THREADS = 1024
 MOST_OF_BLOCK = (1024, 1024, 64)
 MOST_OF_GRID = (2**31 - 1, 65535, 65535)
@@ -51,16 +53,7 @@ def stream_handle(stream: Any) -> int:
     """The handle in a stream of another library, or an int; 0 for None."""
     if stream is None:
         return 0
-    protocol = getattr(stream, "__cuda_stream__", None)
-    if protocol is not None:
-        return int((protocol() if callable(protocol) else protocol)[1])
-    for name in ("cuda_stream", "ptr"):
-        if isinstance(getattr(stream, name, None), int):
-            return int(getattr(stream, name))
-    if isinstance(stream, int) and not isinstance(stream, bool) and (0 <= stream <= 2 or stream > 0xFFFF):
-        return stream
-    # The driver's own stream objects have an __int__ alone.
-    if type(stream).__module__.startswith("cuda.bindings"):
-        return int(stream)
-    # Small numbers, too: [grid, block, 1024] is a forgotten stream far more often than a handle, which is an address.
-    raise TypeError(f"stream takes a stream, its handle or None, got {stream!r}; shared bytes are the fourth value")
+    handle = handle_of(stream)
+    if handle is None:
+        raise TypeError(f"stream takes a stream, its handle or None, got {stream!r}; shared bytes are the fourth value")
+    return handle
