@@ -10,7 +10,7 @@ decorator   `kernel`; compiler: the `Kernel` that it makes, and `compile`
 parameters  what a launch or `compile` says of a kernel's parameters; annotations: as types; signatures: all that a
             check takes
 configured  a kernel with grid and block; specialization: one compiled for types, on a device; homes: on which device
-            a launch runs
+            a launch runs; starting: the order of a first launch's work
 compilation one run of the pipeline, every stage kept: what `compile` gives and all views read
 contracts   what a kernel requires of its launches: the launcher checks it, and the compiler relies on it
 source      places in a user's source, and `CompileError`

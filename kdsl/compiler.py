@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, cast
 
-from kdsl.current import current_backend, start_beside, timeline
+from kdsl.current import current_backend, timeline
 from kdsl.ir.options import Options
 from kdsl.lang.parameter_types import ConstexprType, GenericType
 from kdsl.lang.types import TupleType, Type
@@ -188,7 +188,9 @@ class Kernel(Generic[P]):
         """A launch to be made many times, of grid and block (or a LaunchConfig) and the kernel's arguments:
         ``p = k.prepare(grid, block, a, b, n=5)``, then ``p()``. NumPy arrays are refused: nothing is copied.
         """
-        start_beside()
+        from kdsl.starting import start_for
+
+        start_for(self.function)
         from kdsl.parameters import by_name, with_defaults
         from kdsl.runtime.call_names import PREPARED
         from kdsl.runtime.mistakes import users_mistakes
@@ -362,7 +364,7 @@ def compile_kernels(
     """Several kernels in one PTX module, each with the types of all its parameters; otherwise as `compile`. Without
     ``are_checked`` their launches look at no contract, and nothing relies on it but on the block size.
     """
-    from kdsl.cache import compile_cached
+    from kdsl.cache.process import compile_cached
     from kdsl.target import Target
 
     parsed = target if isinstance(target, Target) else Target.parse(target or current_backend().target)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
-from kdsl.current import start_beside
 from kdsl.runtime.dynamo import leave_alone, untraced
 from kdsl.runtime.mistakes import users_mistakes
+from kdsl.starting import start_for
 
 # Start-up cost: what launches need is imported by the first one, while the driver starts.
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class ConfiguredKernel(Generic[P]):
 
     def _specialize_and_run(self, /, *arguments: Any, **keywords: Any) -> None:
         """What a call does at first, and again when the device, a captured name or a type has changed."""
-        start_beside()
+        start_for(self.kernel.function)
         from kdsl.homes import home
         from kdsl.parameters import filling
         from kdsl.runtime.call_names import check_names

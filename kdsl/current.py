@@ -14,6 +14,8 @@ from kdsl.records import dataclass
 from kdsl.runtime.device import Device, device_of, entered_device
 
 if TYPE_CHECKING:  # start-up cost
+    from threading import Event
+
     from kdsl.timeline import Timeline
 
 DEVICES = Devices(synchronous=os.environ.get("KDSL_SYNC", "") not in ("", "0"))
@@ -45,12 +47,11 @@ def current_backend() -> Backend:
         raise type(error)(f"KDSL_DEVICE={preference}: {error}") from None
 
 
-def start_beside() -> None:
+def start_beside() -> Event | None:
     """Begin with starting a GPU, if a launch would come to that, and return at once: what launches need is imported
-    meanwhile.
+    meanwhile. Whoever begins gets an event: that the driver is initialized.
     """
-    if entered_device() is None:
-        DEVICES.start_beside(os.environ.get("KDSL_DEVICE"))
+    return DEVICES.start_beside(os.environ.get("KDSL_DEVICE")) if entered_device() is None else None
 
 
 def set_device(device: str | int | Device) -> None:

@@ -10,6 +10,8 @@ from kdsl.backend import Backend
 from kdsl.locks import Lock
 
 if TYPE_CHECKING:  # start-up cost
+    from threading import Event
+
     from kdsl.timeline import Timeline
 
 
@@ -68,15 +70,17 @@ class Devices:
                 self._current = self._start(preference, step_limit) if preference else self._find(step_limit)
             return self._current
 
-    def start_beside(self, preference: str | None) -> None:
-        """Begin with starting the GPU that the first call of `current` would start; returns at once."""
+    def start_beside(self, preference: str | None) -> Event | None:
+        """Begin with starting the GPU that the first call of `current` would start; returns at once: an event, that the
+        driver is initialized, or None where there is nothing to begin with.
+        """
         kind, _, number = (preference or "cuda").partition(":")
         if self._has_begun or self._started or kind != "cuda" or not (number or "0").isdecimal():
-            return
+            return None
         from kdsl.runtime.driver_start import begin  # start-up cost: importing kdsl makes no CUDA call
 
         self._has_begun = True
-        begin(int(number or 0))
+        return begin(int(number or 0))
 
     def select(self, name: str, step_limit: int | None = None) -> Backend:
         """Make ``cuda``, ``cuda:N``, ``emulator`` or ``emulator:N`` current."""

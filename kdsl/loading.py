@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kdsl.backend import Backend, DeviceError, device_name
-from kdsl.cache import linked_cached
+from kdsl.cache.process import linked_cached
 from kdsl.compiler import Kernel
 from kdsl.contracts.contract import NOTHING, Contract
 from kdsl.current import current_backend

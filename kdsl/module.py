@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn, overload
 
 from kdsl.backend import Backend
-from kdsl.cache import load_cached
+from kdsl.cache.process import load_cached
 from kdsl.compilation import Compilation
 from kdsl.compiler import Kernel, compile_kernels
 from kdsl.contracts.types import contract_for

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kdsl.backend import Backend
-from kdsl.cache import compile_cached, load_cached, will_compile
+from kdsl.cache.process import compile_cached, load_cached, will_compile
 from kdsl.compilation import Compilation
 from kdsl.compiled import CompiledKernel
 from kdsl.contracts.architecture import check_architecture

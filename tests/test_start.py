@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import kdsl.current
+from kdsl.cache.kept import is_probably_kept
+from kdsl.device_choice import Devices
 from kdsl.runtime import driver_start
+from kdsl.starting import start_for
 
 PROGRAM = """
 import sys, threading
@@ -94,7 +101,75 @@ def test_the_driver_is_started_in_c_beside(tmp_path: Path) -> None:
     steps = ((0, 0, 6, 73), (1, 100, 1, 0), (2, 100, 2, 0), (3, 100, 3, 73), (4, 100, 4, 73), (5, 100, 5, 73))
     for failing, code, called, retained in steps:
         driver.fail_at(failing)
-        assert driver_start.start(3, library) == code
+        called_then: list[int] = []
+        assert driver_start.start(3, library, lambda: called_then.append(driver.called())) == code
+        assert called_then == [1]
         assert (driver.called(), driver.retained()) == (called, retained)
         assert failing or not driver.left()
-    assert driver_start.start(0, str(tmp_path / "missing.so")) == -1
+    assert driver_start.start(0, str(tmp_path / "missing.so"), lambda: pytest.fail("nothing is initialized")) == -1
+
+
+def function_in(path: Path, written: float) -> Any:
+    """A function of a file that was changed at a time."""
+    path.write_text("def f(): ...\n")
+    os.utime(path, (written, written))
+    names: dict[str, Any] = {}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    return names["f"]
+
+
+@pytest.fixture
+def kept_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Keep something in a cache at a time."""
+    monkeypatch.setenv("KDSL_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("KDSL_CACHE", raising=False)
+
+    def keep(when: float) -> None:
+        (tmp_path / "cache/files").mkdir(parents=True, exist_ok=True)
+        os.utime(tmp_path / "cache/files", (when, when))
+
+    return keep
+
+
+def test_what_is_probably_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept_at: Any) -> None:
+    f = function_in(tmp_path / "kernels.py", 1000.0)
+    assert not is_probably_kept(f)  # there is no cache
+    kept_at(2000.0)
+    assert is_probably_kept(f)
+    kept_at(999.0)
+    assert not is_probably_kept(f)
+    kept_at(2000.0)
+    (tmp_path / "kernels.py").unlink()
+    assert not is_probably_kept(f)
+    f = function_in(tmp_path / "kernels.py", 1000.0)
+    monkeypatch.setenv("KDSL_CACHE", "0")
+    assert not is_probably_kept(f)
+    monkeypatch.setenv("KDSL_CACHE", "perhaps")
+    assert not is_probably_kept(f)
+
+
+@pytest.mark.parametrize(("written", "waits"), [(1000.0, 1), (3000.0, 0)])
+def test_only_a_kernel_that_is_kept_waits_for_the_driver(
+    written: float, waits: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept_at: Any
+) -> None:
+    class Begun:
+        waited = 0
+
+        def wait(self) -> None:
+            self.waited += 1
+
+    begun = Begun()
+    ordinals: list[int] = []
+    monkeypatch.delenv("KDSL_DEVICE", raising=False)
+    monkeypatch.setattr(kdsl.current, "DEVICES", Devices())
+    monkeypatch.setattr(driver_start, "begin", lambda ordinal: (ordinals.append(ordinal), begun)[1])
+    kept_at(2000.0)
+    f = function_in(tmp_path / "kernels.py", written)
+    start_for(f)
+    start_for(f)  # nothing is begun with twice, nor waited for
+    assert (ordinals, begun.waited) == ([0], waits)
+
+
+def test_nothing_waits_for_a_driver_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver_start, "LIBRARY", "no such library")
+    assert driver_start.begin(0).wait(30)

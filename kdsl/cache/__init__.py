@@ -1,6 +1,7 @@
 """The cache on disk: a kernel that was compiled before is neither parsed nor compiled again, in any process.
 
 process       the cache of this process, which the environment names (`settings`); loading what it has
+kept          a guess, before all this is imported
 compilations  finding and keeping: a question (`question`) leads to recipes (`dependencies`), and these to an entry
 machine_code  a GPU's, made beside the program; linked: of kernels and other compilers' code
 fingerprints  what tells an object of the host from others; text: a function's source, without parsing it
@@ -10,7 +11,3 @@ store         files in a private folder, checked and bounded; locks, that proces
 Nothing that is read is executed: entries are JSON, PTX and machine code. Neither llvmlite nor the frontend is imported
 before something has to be compiled.
 """
-
-from kdsl.cache.process import CACHE, compile_cached, linked_cached, load_cached, will_compile
-
-__all__ = ["CACHE", "compile_cached", "linked_cached", "load_cached", "will_compile"]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from kdsl.records import dataclass
 
+FILES = "files"
+"""The folder in it of what is kept."""
 DEFAULT_LIMIT = 256 * 1024 * 1024
 OFF, ON = frozenset({"0", "off", "no", "false"}), frozenset({"", "1", "on", "yes", "true"})
 UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}

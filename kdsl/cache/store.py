@@ -18,8 +18,9 @@ from pathlib import Path
 
 from kdsl.cache.digests import BYTES, digest
 from kdsl.cache.locks import LONGEST_WAIT, locked
+from kdsl.cache.settings import FILES
 
-FILES, LOCKS, COUNTS = "files", "locks", "counts"
+LOCKS, COUNTS = "locks", "counts"
 HITS, MISSES = "hits", "misses"
 TEMPORARY = ".writing-"
 ABANDONED = 600.0

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from kdsl.backend import DeviceError
-from kdsl.cache import CACHE
+from kdsl.cache.process import CACHE
 from kdsl.cli import ahead
 from kdsl.cli.cache import cache
 from kdsl.cli.loading import SIGNATURE, Failure, fits, load_kernels, parsed_target, said_by_signature, signatures_of

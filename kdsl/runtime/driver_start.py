@@ -6,18 +6,30 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import threading
+from collections.abc import Callable
+from threading import Event, Thread
 
 LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 
 
-def begin(ordinal: int) -> None:
-    """Initialise the driver and make the primary context of a GPU, if there is one; returns at once."""
-    threading.Thread(target=start, args=(ordinal, LIBRARY), name="kdsl: CUDA").start()
+def begin(ordinal: int) -> Event:
+    """Initialise the driver and make the primary context of a GPU, if there is one. Returns at once; the event is set
+    when cuInit has ended, or is not there.
+    """
+    initialized = Event()
+
+    def run() -> None:
+        try:
+            start(ordinal, LIBRARY, initialized.set)
+        finally:
+            initialized.set()
+
+    Thread(target=run, name="kdsl: CUDA").start()
+    return initialized
 
 
-def start(ordinal: int, library: str) -> int:
-    """What the thread does; the driver's last code, or -1 without a driver.
+def start(ordinal: int, library: str, initialized: Callable[[], None]) -> int:
+    """What the thread does, with a call of ``initialized`` after cuInit. The driver's last code, or -1 without one.
 
     What fails here fails again, and is told, where the device is wanted.
     """
@@ -28,6 +40,7 @@ def start(ordinal: int, library: str) -> int:
         return -1
     device, context, address = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p()
     code: int = driver.cuInit(0)
+    initialized()
     code = code or driver.cuDeviceGet(ctypes.byref(device), ctypes.c_int(ordinal))
     code = code or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
     # The first allocation from a pool, whichever pool, takes a hundredth of a second: here, while kernels are loaded.

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 import kdsl
 from kdsl import Ptr, f32, kernel, thread_idx
-from kdsl.cache import CACHE
+from kdsl.cache.process import CACHE
 from kdsl.cache.settings import DEFAULT_LIMIT, SettingError, default_folder, settings
 from kdsl.cli import main
 from kdsl.compiler import Kernel

@@ -13,7 +13,8 @@ import pytest
 import kdsl
 import kdsl.linking
 from kdsl import Ptr, f32
-from kdsl.cache import CACHE, linked, linked_cached
+from kdsl.cache import linked
+from kdsl.cache.process import CACHE, linked_cached
 from kdsl.linking import Linker, linked_for
 from kdsl.runtime.cuda_errors import LinkError
 from kdsl.runtime.images import Kind

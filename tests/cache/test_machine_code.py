@@ -11,8 +11,8 @@ import pytest
 import kdsl
 from kdsl import Ptr, f32, kernel, thread_idx
 from kdsl.backend import DeviceError
-from kdsl.cache import CACHE, load_cached
 from kdsl.cache.machine_code import Assembler, architecture, assemble
+from kdsl.cache.process import CACHE, load_cached
 from kdsl.codegen.sass import find_tool
 from kdsl.runtime.machine import Machine
 

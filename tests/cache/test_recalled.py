@@ -14,7 +14,8 @@ import pytest
 
 import kdsl
 from kdsl import Array, CompileError, LaunchConfigError, Ptr, cuda_module, f32, i32, kernel, thread_idx
-from kdsl.cache import CACHE, compilations
+from kdsl.cache import compilations
+from kdsl.cache.process import CACHE
 from kdsl.cache.report import report
 from kdsl.cache.settings import Settings
 from kdsl.cache.versions import own_files
