@@ -13,7 +13,7 @@ from time import perf_counter
 from benchmarks.isolated import ROOT, installed_environment, last_line
 from benchmarks.report import Row, print_rows
 
-REPETITIONS = 7
+REPETITIONS = 15
 # Few, because this is about the start: a million random numbers alone would take longer than the compilation.
 ELEMENTS = "16384"
 
