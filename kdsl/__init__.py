@@ -213,13 +213,34 @@ if not TYPE_CHECKING:
     # A type checker that saw this would take any name for a public one.
     def __getattr__(name: str) -> Any:
         if name not in _HOME:
-            raise AttributeError(f"module 'kdsl' has no attribute {name!r}")
+            raise _missing(name)
         module = import_module(_HOME[name])
         # `atomic`, `math`, `random`, `groups` and `errors` are modules themselves.
         is_module = _HOME[name] in ("kdsl", "kdsl.lang")
         value = import_module(f"{_HOME[name]}.{name}") if is_module else getattr(module, name)
         globals()[name] = value
         return value
+
+
+def _missing(name: str) -> AttributeError | ImportError:
+    """That there is no such name, and what to write for it."""
+    import sys
+
+    asking = sys._getframe(1).f_back
+    # Those are Python's own questions: of its tools, and whether `from kdsl import host` means a module.
+    if (name[:2] == name[-2:] == "__") or (asking and asking.f_globals.get("__name__") == "importlib._bootstrap"):
+        return AttributeError(f"module 'kdsl' has no attribute {name!r}")
+    from opcode import opmap  # start-up cost, as the next: for mistakes alone
+
+    from kdsl.frontend.other_names import instead_of
+
+    instead = instead_of(name, [*__all__, "compile", "math", "random"])
+    advice = f": {instead}" if instead else ""
+    # Why look at who asks? Python's own ImportError would leave the advice out.
+    if asking and asking.f_code.co_code[asking.f_lasti] == opmap["IMPORT_FROM"]:
+        return ImportError(f"cannot import name {name!r} from 'kdsl'{advice}", name="kdsl", path=__file__)
+    # Why a name and no object? Python would add a guess of its own.
+    return AttributeError(f"module 'kdsl' has no attribute {name!r}{advice}", name=name)
 
 
 def __dir__() -> list[str]:

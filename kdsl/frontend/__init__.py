@@ -19,8 +19,8 @@ types           vectors, structs with fixed_arrays, complex_numbers with cmath_c
 threads         barriers, clusters; groups with collectives, combining, scratch and workspace
 text            printing with composites; inline PTX: inline, ptx_template, ptx_operands, ptx_instructions,
                 ptx_matrices
-mistakes        syntax, untyped (without types), hidden_names, unwritten, made_anew; hints with divisions, cuda_names
-                and describing; instead
+mistakes        syntax, untyped (without types), hidden_names, unwritten, made_anew; hints with divisions, cuda_names,
+                other_names (of kdsl) and describing; instead
 """
 
 from kdsl.annotations import kernel_parameters

@@ -114,6 +114,10 @@ def _static_attribute(frame: Frame, owner: object, node: ast.Attribute) -> Value
 def _similar(owner: object, name: str) -> str | None:
     if isinstance(owner, Registers):
         return "it has x, y and z"
+    if isinstance(owner, ModuleType) and owner.__name__ == "kdsl":
+        from kdsl.frontend.other_names import instead_in_kernel  # start-up cost: only for an error
+
+        return instead_in_kernel(name, [*owner.__all__, "math", "random"])
     import difflib  # start-up cost: only for an error
 
     close = difflib.get_close_matches(name, dir(owner), n=1)
