@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from types import FunctionType
@@ -28,7 +27,7 @@ from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.cpp_names import find
 from kdsl.runtime.cuda_errors import InvalidHandleError
 from kdsl.runtime.derived import DerivedByStream, DerivedLaunches
-from kdsl.runtime.entries import Entry, Place, entries
+from kdsl.runtime.entries import Entry, Place, cooperative, entries
 from kdsl.runtime.errors import LaunchConfigValueError
 from kdsl.runtime.images import Kind, check_loads, kind_of
 from kdsl.runtime.launch import Configurations, Launcher, not_configured
@@ -36,7 +35,6 @@ from kdsl.runtime.linking import Linked, read, source_bytes
 from kdsl.runtime.prepared import PreparedLaunch, prepare, split_configuration
 from kdsl.runtime.variables import ModuleVariables
 
-_FUNCTION = re.compile(rb"^[^\n/]*\.(?P<kind>entry|func)\s+(?:\([^)]*\)\s*)?(?P<name>[\w$]+)", re.MULTILINE)
 Image = str | Path | bytes
 Signature = Kernel[Any] | FunctionType | Mapping[str, Any] | Sequence[Any]
 """A `@kernel` or a plain function whose annotations count, types by name, or a list of types."""
@@ -62,7 +60,7 @@ class LoadedModule:
         self.backend = backend
         self.handle = handle
         self.name = name
-        self.cooperative = _cooperative(image)
+        self.cooperative = cooperative(image)
         """The kernels that are known to wait for the whole grid, so that all their blocks must run together."""
         self._entries = entries(image)
         self._image = image
@@ -111,6 +109,26 @@ class LoadedModule:
             return own
 
         return LoadedKernel(name, still, self.entry(entry), kept)
+
+    if not TYPE_CHECKING:
+        # A type checker that saw these would take any name.
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{self._instead(name)}")
+
+        def __getitem__(self, name: Any) -> NoReturn:
+            raise TypeError(f"{self!r} has no items{self._instead(name)}")
+
+    def _instead(self, name: Any) -> str:
+        """How what is called so is reached, if it is a kernel or a variable."""
+        if not isinstance(name, str) or name.startswith("__") or not self._loaded:
+            return ""
+        if name in self.backend.variables(self.handle):
+            return f": write m.globals[{name!r}]"
+        try:
+            find(self.kernels, name)
+        except KeyError as error:
+            return f": {error.args[0]}"
+        return f": a kernel is had with its types, m.kernel({name!r}, [Ptr[f32], i32])"
 
     def _launcher(self, name: str, entry: str, parameters: Sequence[tuple[str, Type]], contract: Contract) -> Launcher:
         said = self.entry(entry)
@@ -219,19 +237,6 @@ def _load(backend: Backend, data: bytes, name: str) -> LoadedModule:
         error.args = (f"{name}: {error}",)
         raise
     return LoadedModule(backend, handle, name, data)
-
-
-def _cooperative(image: bytes) -> Collection[str]:
-    """The kernels of PTX text that look for a cooperative launch's workspace, themselves or maybe in a function."""
-    if b"%envreg" not in image or kind_of(image) is not Kind.PTX:  # most modules; and cubins, which do not tell
-        return frozenset()
-    starts = [*_FUNCTION.finditer(image)]
-    ends = [*(start.start() for start in starts[1:]), len(image)]
-    looking = [start for start, end in zip(starts, ends, strict=True) if b"%envreg1" in image[start.start() : end]]
-    found = [start for start in starts if start["kind"] == b"entry"]
-    if all(start["kind"] == b"entry" for start in looking):
-        found = looking
-    return frozenset(start["name"].decode() for start in found)
 
 
 def _parameters(kernel: str, signature: Signature | None) -> list[tuple[str, Type]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from kdsl.backend import Dim3
 from kdsl.records import dataclass
@@ -23,6 +23,8 @@ _ALIGN = re.compile(r"\.align\s+(\d+)")
 _TYPE = re.compile(r"\.(?:[usbf]|bf)(\d+)(?:x2)?\b")
 _COUNT = re.compile(r"\[\s*(\d*)\s*\]\s*$")
 _DIRECTIVE = re.compile(r"\.(maxntid|reqntid|reqnctapercluster)\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
+
+_FUNCTION = re.compile(rb"^[^\n/]*\.(?P<kind>entry|func)\s+(?:\([^)]*\)\s*)?(?P<name>[\w$]+)", re.MULTILINE)
 
 # The values of an attribute that lie behind its record.
 _SIZED = 4
@@ -119,3 +121,18 @@ def _records(info: bytes) -> Iterator[tuple[int, bytes]]:
         if form == _SIZED:
             yield attribute, info[place : place + size]
             place += size
+
+
+def cooperative(image: bytes) -> Collection[str]:
+    """The kernels of PTX text that look for a cooperative launch's workspace, themselves or maybe in a function."""
+    if (
+        b"%envreg" not in image or images.kind_of(image) is not images.Kind.PTX
+    ):  # most modules; and cubins, which do not tell
+        return frozenset()
+    starts = [*_FUNCTION.finditer(image)]
+    ends = [*(start.start() for start in starts[1:]), len(image)]
+    looking = [start for start, end in zip(starts, ends, strict=True) if b"%envreg1" in image[start.start() : end]]
+    found = [start for start in starts if start["kind"] == b"entry"]
+    if all(start["kind"] == b"entry" for start in looking):
+        found = looking
+    return frozenset(start["name"].decode() for start in found)

@@ -164,6 +164,30 @@ def test_variables(device: str) -> None:
         m.globals["missing"]
 
 
+def test_a_module_says_how_its_kernels_and_variables_are_reached() -> None:
+    kdsl.set_device("emulator")
+    m = kdsl.load_module(FOREIGN)
+    kernel = r": a kernel is had with its types, m\.kernel\('_Z4vaddPfPKfi', \[Ptr\[f32\], i32\]\)$"
+    with pytest.raises(AttributeError, match=f"'LoadedModule' object has no attribute '_Z4vaddPfPKfi'{kernel}"):
+        m._Z4vaddPfPKfi
+    with pytest.raises(TypeError, match=kernel):
+        m["_Z4vaddPfPKfi"]
+    with pytest.raises(AttributeError, match=r"'vadd': 2 kernels of the module are called 'vadd'"):
+        m.vadd
+    with pytest.raises(AttributeError, match=r"'counter': write m\.globals\['counter'\]$"):
+        m.counter
+    with pytest.raises(TypeError, match=r"has no items: write m\.globals\['counter'\]$"):
+        m["counter"]
+    with pytest.raises(AttributeError, match=r"'missing': the module has no kernel 'missing'; it has _Z4vaddPfPKfi"):
+        m.missing
+    with pytest.raises(AttributeError, match=r"'LoadedModule' object has no attribute '__len__'$"):
+        m.__len__
+    with pytest.raises(TypeError, match="has no items$"):
+        m[0]
+    m.unload()
+    assert not hasattr(m, "vadd")
+
+
 def test_unloading(device: str) -> None:
     a, b = np.zeros(32, np.float32), np.ones(32, np.float32)
     with kdsl.load_module(FOREIGN) as m:
