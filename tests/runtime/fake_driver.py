@@ -66,7 +66,7 @@ class FakeDriver(FakeGraphs):
         self.memory: dict[int, Any] = {}
         self.pooled = True
         self.current = threading.local()
-        self.handles = iter(range(1000, 100000))
+        self.handles = iter(range(0x10000, 0x7FFFFFFF, 16))
         self.launched: list[tuple[Any, ...]] = []
         self.dynamic_shared: dict[int, int] = {}
         self.most_blocks = 2
