@@ -124,6 +124,9 @@ class Graph:
 
         replay = launch
 
+        def __call__(self, *_: Any, **__: Any) -> NoReturn:
+            raise TypeError("a graph is launched by what it gives: run = graph.instantiate(), and run.launch(stream)")
+
     def debug_dot(self, path: str | Path) -> None:
         """Write the nodes and what they wait for as a DOT file, which Graphviz draws."""
         Path(path).write_text(dot(self.nodes), encoding="utf-8")
@@ -271,6 +274,13 @@ class GraphExecutable:
     def replay(self, stream: Any = None) -> None:
         """The same as `launch`."""
         self.launch(stream)
+
+    if not TYPE_CHECKING:
+
+        def __call__(self, *_: Any, **__: Any) -> NoReturn:
+            raise TypeError(
+                "a graph is launched by run.launch(stream); run.nodes[0].update(...) changes what a kernel of it takes"
+            )
 
     def update(self, graph: Graph) -> None:
         """Take over all kernels, arguments and configurations from a graph that has the same nodes with the same

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from kdsl.backend import Launch, device_name
 from kdsl.lang.parameter_types import ConstexprType
@@ -18,7 +18,7 @@ from kdsl.runtime.calls import check_tuple
 from kdsl.runtime.capture_arguments import capture_of
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.enqueue import Enqueue, nothing
-from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError, LaunchConfigTypeError
+from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError, LaunchConfigTypeError, written
 from kdsl.runtime.foreign_memory import note_launch
 from kdsl.runtime.hooks import HOOKS, Observed
 from kdsl.runtime.host_arrays import HostArrays
@@ -110,7 +110,30 @@ class PreparedLaunch:
             pass
         self._launch_observed()
 
-    __call__ = launch
+    if TYPE_CHECKING:
+        __call__ = launch
+    else:
+        # Why not keywords? A dictionary for each launch would cost more than all else here does.
+        def __call__(self, *arguments: Any) -> None:
+            if arguments:
+                raise self._given(arguments)
+            try:
+                self._enqueue(self._buffer)
+                return
+            except Observed:
+                pass
+            self._launch_observed()
+
+        __call__.__qualname__ = "PreparedLaunch.launch"
+
+    def _given(self, arguments: Sequence[Any]) -> ArgumentTypeError:
+        """That a launch with arguments is another one."""
+        said = dict(zip(self.arguments, map(written, arguments), strict=False))
+        changed = ", ".join(f"{name}={value}" for name, value in said.items()) or "..."
+        return ArgumentTypeError(
+            f"{self.kernel}: a prepared launch has its arguments, p(); q = p.with_arguments({changed}) is another, and "
+            f"{self.kernel}[grid, block](...) takes others each time"
+        )
 
     def _launch_observed(self) -> None:
         launch = self._launch

@@ -603,3 +603,15 @@ def test_streams_that_are_no_part_of_a_capture_work_as_always(stream: kdsl.Strea
     np.testing.assert_array_equal(x.to_host(), np.ones(64))
     graph.instantiate().launch()
     np.testing.assert_array_equal(x.to_host(), np.full(64, 3))
+
+
+def test_a_graph_that_is_called_says_how_it_is_launched(stream: kdsl.Stream) -> None:
+    x = kdsl.zeros(4, i32)
+    with stream.capture() as graph:
+        add[1, 32](x, 1, 4)
+    run = graph.instantiate()
+    for call in (lambda: run(), lambda: run(3), lambda: run(n=3)):
+        with pytest.raises(TypeError, match=r"run\.launch\(stream\); run\.nodes\[0\]\.update"):
+            call()
+    with pytest.raises(TypeError, match=r"run = graph\.instantiate\(\), and run\.launch\(stream\)"):
+        graph()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import kdsl
-from kdsl import Array, Constexpr, LaunchConfig, Ptr, f32, f64, grid, i32, kernel
+from kdsl import ArgumentError, Array, Constexpr, LaunchConfig, Ptr, f32, f64, grid, i32, kernel
 from kdsl.backend import Launch
 from kdsl.lang.types import F32, I32, PointerType
 from kdsl.runtime.array_making import zeros
@@ -366,3 +366,15 @@ def test_loaded_kernels_are_prepared_too(device: str) -> None:
     assert x.to_host()[0] == 6
     with pytest.raises(TypeError, match="argument `n` is missing"):
         loaded.put.prepare(1, 1, x)
+
+
+def test_a_launch_with_arguments_says_how_others_are_passed(backend: Any) -> None:
+    p = prepared(backend, x=zeros(4, backend=backend), n=3)
+    backend.calls.clear()
+    with pytest.raises(ArgumentError, match=r"p\.with_arguments\(x=5, n=6\) is another, and scale\[grid, block\]\("):
+        p(5, 6)
+    with pytest.raises(ArgumentError, match=r"p\.with_arguments\(x=5\) is another"):
+        p(5)
+    with pytest.raises(TypeError, match=r"PreparedLaunch\.launch\(\) got an unexpected keyword argument 'n'"):
+        p(n=3)
+    assert not backend.calls
