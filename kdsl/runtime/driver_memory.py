@@ -53,8 +53,9 @@ class DriverMemory(DriverStreams):
         pool = self._memory_pool()
         if pool is False:
             return self._calls.attempt("cuMemAlloc", size)
+        found = self._calls.attempt("cuMemAllocFromPoolAsync", size, pool, 0)
         self.foreign.filled()
-        return self._calls.attempt("cuMemAllocFromPoolAsync", size, pool, 0)
+        return found
 
     def _memory_pool(self) -> Any:
         """Our own pool, which keeps some freed memory for the next allocation; False where there are no pools."""
@@ -200,6 +201,6 @@ class DriverMemory(DriverStreams):
         # What another thread launches meanwhile is not known to have ended.
         launched = len(self._calls.recent)
         self._calls.call("cuCtxSynchronize")
-        self.foreign.rest()
+        self.foreign.let_go()
         self._calls.seen_well(launched)
         self.stream_state.raise_failures()

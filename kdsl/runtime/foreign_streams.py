@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from kdsl.locks import Lock
 from kdsl.runtime.driver_calls import Calls
 from kdsl.runtime.driver_errors import DEAD_CONTEXT
 from kdsl.runtime.stream_backend import StreamBackend
@@ -22,71 +23,82 @@ CAPTURE_IMPLICIT = 906
 
 
 class ForeignStreams:
-    """What one device launched on such streams, and what it holds until work has ended."""
+    """What one device launched on such streams, and what it holds until work has ended. Any thread may call any of it.
+
+    Work on the default stream is known by a new object: `_noted` is the latest, `_marked` the latest that the event
+    `_fill` comes after, and `_ended` one that has ended, and so has all before it.
+    """
 
     def __init__(self, calls: Calls, streams: StreamBackend) -> None:
         self._calls = calls
         self._streams = streams
-        self._filled = False
+        self._lock = Lock()
+        self._noted: object = None
+        self._marked: object = None
+        self._ended: object = None
         self._fill: int | None = None
-        self._fill_runs = False
         self._events: dict[int, tuple[Any, Any, int]] = {}
         self._busy: dict[int, int] = {}
         self._kept: deque[tuple[int, Any]] = deque()
 
     def filled(self) -> None:
-        """Note work on the default stream that launches on other streams must come after."""
-        self._filled = True
+        """Note the work on the default stream that was just enqueued: launches on other streams come after it."""
+        self._noted = object()
 
     def before(self, stream: int) -> None:
         """Make the launch that follows on a foreign stream wait for what was noted."""
-        if not (self._filled or self._fill_runs) or self.is_capturing(stream):
+        noted = self._noted
+        if noted is self._ended or self.is_capturing(stream):
             return
         fill = self._mark()
         if self._streams.event_done(fill):
-            self._fill_runs = self._filled
+            self._ended = noted
         else:
             self._streams.wait_event(fill, stream)
 
     def _mark(self) -> int:
         """The event that comes after all that was noted."""
-        if self._fill is None:
-            self._fill = self._streams.create_event(timing=False)
-        if self._filled:
-            self._filled, self._fill_runs = False, True
-            self._streams.record_event(self._fill, 0)
-        return self._fill
+        with self._lock:
+            if self._fill is None:
+                self._fill = self._streams.create_event(timing=False)
+            noted = self._noted
+            if noted is not self._marked:
+                self._streams.record_event(self._fill, 0)
+                self._marked = noted
+            return self._fill
 
     def settle(self) -> None:
         """Let what was noted be waited for without the default stream: a capture begins, at which it is not to be
         used.
         """
-        if self._filled:
+        if self._noted is not self._marked:
             self._mark()
 
     def after(self, stream: int) -> None:
         """Remember that there is work on a foreign stream."""
         api = self._calls.api
-        found = self._events.get(stream)
-        if found is None:
-            if len(self._events) >= MOST_STREAMS:
-                self._forget()
-            event = self._streams.create_event(timing=False)
-            found = self._events[stream] = (api.CUstream(stream), api.CUevent(event), event)
-        handle, event_handle, event = found
-        # Bare calls: the launch that was just made has seen to the context.
-        code, status = api.cuStreamIsCapturing(handle)
-        if not code and not int(status):
-            (code,) = api.cuEventRecord(event_handle, handle)
-            self._busy[stream] = event
+        with self._lock:
+            found = self._events.get(stream)
+            if found is None:
+                if len(self._events) >= MOST_STREAMS:
+                    self._forget()
+                event = self._streams.create_event(timing=False)
+                found = self._events[stream] = (api.CUstream(stream), api.CUevent(event), event)
+            handle, event_handle, event = found
+            # Bare calls: the launch that was just made has seen to the context.
+            code, status = api.cuStreamIsCapturing(handle)
+            if not code and not int(status):
+                (code,) = api.cuEventRecord(event_handle, handle)
+                self._busy[stream] = event
         if code:
             raise self._calls.error(int(code), "cuEventRecord")
 
     def _forget(self) -> None:
-        self.join()
-        for _, _, event in self._events.values():
-            self._streams.destroy_event(event)
-        self._events.clear()
+        """Let go of all streams' events, if nothing keeps the default stream from waiting for them first."""
+        if not self.try_join():
+            for _, _, event in self._events.values():
+                self._streams.destroy_event(event)
+            self._events.clear()
 
     def join(self) -> None:
         """Make later work on the default stream wait for all that was remembered."""
@@ -96,20 +108,17 @@ class ForeignStreams:
 
     def try_join(self) -> int:
         """As `join`, for finalizers: the driver's code in place of an exception."""
-        code = 0
-        while self._busy and not code:
-            # Another thread may take it first.
-            _, event = self._busy.popitem()
-            self._calls.enter()
-            api = self._calls.api
-            code, _ = self._calls.attempt("cuStreamWaitEvent", api.CUstream(0), api.CUevent(event), 0)
-        return code
-
-    def rest(self) -> None:
-        """Forget what was remembered: everything has ended."""
-        self._filled = self._fill_runs = False
-        self._busy.clear()
-        self.let_go()
+        if not self._busy:
+            return 0
+        api = self._calls.api
+        with self._lock:
+            for stream, event in list(self._busy.items()):
+                self._calls.enter()
+                code, _ = self._calls.attempt("cuStreamWaitEvent", api.CUstream(0), api.CUevent(event), 0)
+                if code:
+                    return code
+                self._busy.pop(stream, None)
+        return 0
 
     def is_capturing(self, stream: int) -> bool:
         """Whether work in a stream is recorded into a graph now."""
@@ -127,10 +136,15 @@ class ForeignStreams:
         self._streams.record_event(event, stream)
         self._kept.append((event, owners))
         self.let_go()
-        if len(self._kept) > MOST_KEPT:
-            event, _ = self._kept.popleft()
-            self._streams.synchronize_event(event)
-            self._streams.destroy_event(event)
+        if len(self._kept) > MOST_KEPT and (oldest := self._take_oldest()) is not None:
+            self._streams.synchronize_event(oldest[0])
+            self._streams.destroy_event(oldest[0])
+
+    def _take_oldest(self) -> tuple[int, Any] | None:
+        try:
+            return self._kept.popleft()
+        except IndexError:
+            return None  # another thread took it
 
     def release(self, owners: Any) -> None:
         """Drop ``owners`` once all work so far has ended; for finalizers, so in a dead or forked process at once."""
@@ -144,9 +158,8 @@ class ForeignStreams:
 
     def let_go(self) -> None:
         """Drop what is held for work that has ended."""
-        while self._kept:
-            event, owners = self._kept.popleft()
-            if not self._streams.event_done(event):
-                self._kept.appendleft((event, owners))
+        while (oldest := self._take_oldest()) is not None:
+            if not self._streams.event_done(oldest[0]):
+                self._kept.appendleft(oldest)
                 return
-            self._streams.destroy_event(event)
+            self._streams.destroy_event(oldest[0])
