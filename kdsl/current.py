@@ -74,6 +74,11 @@ def backend_of(device: str | int | Device) -> Backend:
     return device.backend if isinstance(device, Device) else DEVICES.named(_name(device), _step_limit())
 
 
+def chosen(device: str | int | Device | None) -> Backend:
+    """The driver or emulator of a device; of the current one, if it is None."""
+    return current_backend() if device is None else backend_of(device)
+
+
 def devices() -> list[Device]:
     """The devices of the current one's kind, by number: all GPUs that the driver finds; or the emulators that this
     process has used so far, which are as many as it names.

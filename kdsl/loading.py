@@ -27,6 +27,7 @@ from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.cpp_names import find
 from kdsl.runtime.cuda_errors import InvalidHandleError
 from kdsl.runtime.derived import DerivedByStream, DerivedLaunches
+from kdsl.runtime.device import Device, device_of
 from kdsl.runtime.entries import Entry, Place, cooperative, entries
 from kdsl.runtime.errors import LaunchConfigValueError
 from kdsl.runtime.images import Kind, check_loads, kind_of
@@ -67,6 +68,11 @@ class LoadedModule:
         self._loaded = {"handle": handle}
         self._in_use: weakref.WeakSet[Lease | Launcher] = weakref.WeakSet()
         """Of arrays of its variables, and of prepared launches, what keeps it from being unloaded."""
+
+    @property
+    def device(self) -> Device:
+        """Where it was loaded, and where its kernels run."""
+        return device_of(self.backend)
 
     @property
     def kernels(self) -> tuple[str, ...]:

@@ -137,8 +137,8 @@ class KernelModule:
     def compile(
         self,
         target: Target | str | None = None,
-        options: Mapping[str, Any] | None = None,
         signatures: Signatures = MappingProxyType({}),
+        options: Mapping[str, Any] | None = None,
     ) -> Compilation:
         """All kernels' stages, in one PTX module: see `kdsl.compile`. ``signatures`` has a signature for each kernel,
         by name, whose annotations do not say all: constants and TypeVars.

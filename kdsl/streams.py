@@ -4,35 +4,37 @@ from __future__ import annotations
 
 from typing import Any, Self, TypeVar, overload
 
-from kdsl.backend import Backend
-from kdsl.current import current_backend
+from kdsl.current import chosen, current_backend
 from kdsl.runtime import event, graph, stream
+from kdsl.runtime.device import Device
 from kdsl.runtime.stream_backend import StreamBackend
 
 E = TypeVar("E", bound=event.Event)
 
 
 class Event(event.Event):
-    """A point in a stream of the current device (or of ``backend``), for waiting and for timing."""
+    """A point in a stream of ``device`` (the current one, if it is None), for waiting and for timing."""
 
-    def __init__(self, timing: bool = True, *, blocking_sync: bool = False, backend: Backend | None = None) -> None:
-        super().__init__(backend or current_backend(), timing, blocking_sync)
+    def __init__(
+        self, timing: bool = True, *, blocking_sync: bool = False, device: str | int | Device | None = None
+    ) -> None:
+        super().__init__(chosen(device), timing, blocking_sync)
 
 
 class Graph(graph.Graph):
-    """An empty graph on the current device (or on ``backend``), for `add_kernel`. ``with stream.capture() as graph:``
-    gives a full one.
+    """An empty graph on ``device`` (the current one, if it is None), for `add_kernel`. ``with stream.capture() as
+    graph:`` gives a full one.
     """
 
-    def __init__(self, *, backend: Backend | None = None) -> None:
-        super().__init__(backend or current_backend())
+    def __init__(self, *, device: str | int | Device | None = None) -> None:
+        super().__init__(chosen(device))
 
 
 class Stream(stream.Stream):
-    """A queue of work on the current device: what is launched in one stream runs in order."""
+    """A queue of work on ``device`` (the current one, if it is None): what is launched in one stream runs in order."""
 
-    def __init__(self, priority: int = 0, *, blocking: bool = True) -> None:
-        super().__init__(current_backend(), priority, blocking)
+    def __init__(self, priority: int = 0, *, blocking: bool = True, device: str | int | Device | None = None) -> None:
+        super().__init__(chosen(device), priority, blocking)
 
     @classmethod
     def from_handle(cls, foreign: Any) -> Self:
@@ -47,13 +49,13 @@ class Stream(stream.Stream):
     def record(self, event: E) -> E: ...
     def record(self, event: event.Event | None = None) -> event.Event:
         """``event``, or a new timing event, at this point of the stream."""
-        return super().record(Event(backend=self.backend) if event is None else event)
+        return super().record(Event(device=self.device) if event is None else event)
 
     def capture(self) -> graph.Capturing[Graph]:
         """``with stream.capture() as graph:`` records what is put into the stream, in place of running it; inside, the
         stream is the current one.
         """
-        return graph.Capturing(self, Graph(backend=self.backend))
+        return graph.Capturing(self, Graph(device=self.device))
 
 
 class NamedStream(stream.NamedStream, Stream):

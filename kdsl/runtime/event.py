@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from kdsl.backend import Backend, device_name
 from kdsl.runtime.awaiting import wait_for
+from kdsl.runtime.device import Device, device_of
 from kdsl.runtime.errors import LaunchConfigValueError
 from kdsl.runtime.stream_backend import StreamBackend
 
@@ -38,6 +39,11 @@ class Event:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} is of this process; make an event where it is used")
+
+    @property
+    def device(self) -> Device:
+        """Where the streams are that it is recorded in."""
+        return device_of(self.backend)
 
     def record(self, stream: Stream | None = None) -> None:
         """Move the event to the end of what is in ``stream`` now (in the current stream if None)."""

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from kdsl.backend import Backend, DeviceError, Dim3, Launch, device_name
-from kdsl.captures import Capture, Pinned, RecordedNode, StreamCaptureError, words
+from kdsl.captures import LEGACY, Capture, Pinned, RecordedNode, StreamCaptureError, words
+from kdsl.runtime.device import Device, device_of
 from kdsl.runtime.errors import LaunchConfigValueError
 from kdsl.runtime.graph_backend import GraphBackend
 from kdsl.runtime.graph_kernels import repacked
@@ -50,6 +51,11 @@ class Graph:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} is of this process; capture it where it is launched")
+
+    @property
+    def device(self) -> Device:
+        """Where it is launched."""
+        return device_of(self.backend)
 
     def _take(self, handle: Any, kept: Iterable[Any]) -> None:
         """Be the graph of a handle."""
@@ -255,6 +261,11 @@ class GraphExecutable:
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} is of this process; capture it where it is launched")
 
+    @property
+    def device(self) -> Device:
+        """Where it is launched."""
+        return device_of(self.backend)
+
     def launch(self, stream: Any = None) -> None:
         """Enqueue all of it in ``stream`` (the current stream if None), as one piece of work."""
         try:
@@ -326,7 +337,7 @@ class Capturing(Generic[G]):
     def __enter__(self) -> G:
         if self._capture is not None:
             raise RuntimeError("a capture is entered once; call stream.capture() again")
-        if self._stream.handle in (0, 1):
+        if self._stream.handle in LEGACY:
             raise StreamCaptureError(
                 "the default stream cannot be captured; make a stream: with kdsl.Stream().capture() as graph: ..."
             )

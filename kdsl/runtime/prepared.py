@@ -17,6 +17,7 @@ from kdsl.runtime.callables import function_type
 from kdsl.runtime.calls import check_tuple
 from kdsl.runtime.capture_arguments import capture_of
 from kdsl.runtime.config import LaunchConfig
+from kdsl.runtime.device import Device, device_of
 from kdsl.runtime.enqueue import Enqueue, nothing
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError, LaunchConfigTypeError, written
 from kdsl.runtime.foreign_memory import note_launch
@@ -151,6 +152,11 @@ class PreparedLaunch:
     def kernel(self) -> str:
         """The kernel's name."""
         return self._launcher.kernel
+
+    @property
+    def device(self) -> Device:
+        """Where it launches, whichever device is current."""
+        return device_of(self._launcher.backend)
 
     def with_arguments(self, /, **changed: Any) -> PreparedLaunch:
         """The same launch with other arguments, by name; they are checked as those of a launch are.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from kdsl.backend import Backend, device_name
 from kdsl.runtime.awaiting import wait_for
+from kdsl.runtime.device import Device, device_of
 from kdsl.runtime.errors import LaunchConfigTypeError, LaunchConfigValueError, written
 from kdsl.runtime.event import Event
 from kdsl.runtime.peers import PeerBackend, are_peers
@@ -68,6 +69,11 @@ class Stream:
     @property
     def backend(self) -> Backend:
         return self._backend
+
+    @property
+    def device(self) -> Device:
+        """Where its work runs."""
+        return device_of(self.backend)
 
     def synchronize(self) -> None:
         """Wait for the work in this stream, and raise what went wrong in it or in its callbacks."""

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import kdsl
-from kdsl import Device
+from kdsl import Device, Ptr, f32, kernel, thread_idx
+
+from .conftest import Pair
 
 
 def test_names(device: str) -> None:
@@ -113,3 +115,27 @@ def test_a_block_is_one_task_s_alone() -> None:
         return await asyncio.gather(*map(work, range(4)))
 
     assert asyncio.run(all_of_them()) == [True] * 4
+
+
+@kernel
+def ones(x: Ptr[f32]) -> None:
+    x[thread_idx.x] = 1.0
+
+
+def test_what_is_made_on_a_device_says_so(pair: Pair) -> None:
+    first, second = pair
+    stream = kdsl.Stream(device=second)
+    array = kdsl.zeros(32, device=second)
+    prepared = ones.prepare(1, 32, array)
+    graph = kdsl.Graph(device=second)
+    graph.add_kernel(prepared)
+    with second:
+        module = kdsl.load_module(ones.compile().ptx.encode())
+    made = [stream, stream.record(), kdsl.Event(device=second), array, prepared, graph, graph.instantiate(), module]
+    assert [thing.device for thing in made] == [second] * len(made)
+    assert kdsl.Stream().device == kdsl.Event().device == kdsl.Graph().device == first
+    assert kdsl.current_stream().device == first
+
+    ones[1, 32, stream](array)
+    stream.synchronize()
+    assert (array.to_host() == 1).all()
