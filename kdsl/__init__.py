@@ -29,7 +29,8 @@ device_choice  the devices of this process: GPUs where there are some, else the 
 current     which device is current, and the environment's settings of it
 host        arrays on the current device; streams: its streams, events and graphs
 variables   arrays that kernels and the host know by name: `device.array`, `constant.empty`
-module      several kernels in one module; loading: modules that other compilers made; linking with them
+module      several kernels in one module; loading: modules that other compilers made, of loaded_signatures; linking
+            with them
 resources   what a kernel takes, and how many of its blocks run at once, with the arithmetic in occupancy
 pickling    kernels for other processes
 explorer    views of a compilation

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kdsl.backend import Backend, DeviceError, device_name
 from kdsl.cache.process import linked_cached
-from kdsl.compiler import Kernel
-from kdsl.contracts.contract import NOTHING, Contract
+from kdsl.contracts.contract import Contract
 from kdsl.current import current_backend
-from kdsl.ir.options import Options
 from kdsl.lang.extern import Source, link_sources
-from kdsl.lang.layout import parameter_layout
-from kdsl.lang.types import Type, as_type
+from kdsl.lang.types import Type
+from kdsl.loaded_signatures import Signature, check_places, contract_of, parameters_of
 from kdsl.occupancy import KernelAttributes, Occupancy, SuggestedBlock
 from kdsl.parameters import by_name
 from kdsl.records import dataclass
@@ -28,7 +25,7 @@ from kdsl.runtime.cpp_names import find
 from kdsl.runtime.cuda_errors import InvalidHandleError
 from kdsl.runtime.derived import DerivedByStream, DerivedLaunches
 from kdsl.runtime.device import Device, device_of
-from kdsl.runtime.entries import Entry, Place, cooperative, entries
+from kdsl.runtime.entries import Entry, cooperative, entries
 from kdsl.runtime.errors import LaunchConfigValueError
 from kdsl.runtime.images import Kind, check_loads, kind_of
 from kdsl.runtime.launch import Configurations, Launcher, not_configured
@@ -37,8 +34,6 @@ from kdsl.runtime.prepared import PreparedLaunch, prepare, split_configuration
 from kdsl.runtime.variables import ModuleVariables
 
 Image = str | Path | bytes
-Signature = Kernel[Any] | FunctionType | Mapping[str, Any] | Sequence[Any]
-"""A `@kernel` or a plain function whose annotations count, types by name, or a list of types."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +94,10 @@ class LoadedModule:
         parameters are not as many, as large, and where the module has them.
         """
         entry = find(self.kernels, name)
-        parameters = _parameters(name, signature)
-        contract = _contract(signature) if isinstance(signature, Kernel) else NOTHING
-        self._check_parameters(name, entry, parameters, is_unknown=signature is None)
+        parameters = parameters_of(name, signature)
+        contract = contract_of(signature)
+        there = self.backend.parameters(self.backend.function(self.handle, entry))
+        check_places(name, parameters, there, is_unknown=signature is None)
         launcher = self._launcher(name, entry, parameters, contract)
 
         def still() -> Launcher:
@@ -182,26 +178,6 @@ class LoadedModule:
         if not self._loaded:
             raise InvalidHandleError(f"{self!r} has been unloaded")
 
-    def _check_parameters(
-        self, name: str, entry: str, parameters: Sequence[tuple[str, Type]], *, is_unknown: bool
-    ) -> None:
-        there = self.backend.parameters(self.backend.function(self.handle, entry))
-        if there is None or (is_unknown and not there):
-            return
-        if is_unknown:
-            raise TypeError(
-                f"{name} has {_shown(there)}; say their types, as in signature=[Ptr[f32], i32], or with a function: "
-                f"def {name.partition('<')[0].rpartition('::')[2]}(x: Ptr[f32], n: i32): ..."
-            )
-        said = tuple((field.offset, field.size) for field in parameter_layout(parameters))
-        if said == there:
-            return
-        listed = ", ".join(f"{n}: {t}" for n, t in parameters)
-        raise TypeError(
-            f"{name}({listed}) has {_shown(said)}, and the module's has {_shown(there)}: the signature is another "
-            f"kernel's. A Ptr or an i64 has 8 bytes, an Array its address and 4 for each extent"
-        )
-
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} is of this process; pickle the path or the bytes, and load_module() them there")
 
@@ -243,68 +219,6 @@ def _load(backend: Backend, data: bytes, name: str) -> LoadedModule:
         error.args = (f"{name}: {error}",)
         raise
     return LoadedModule(backend, handle, name, data)
-
-
-def _parameters(kernel: str, signature: Signature | None) -> list[tuple[str, Type]]:
-    """Name and type of each parameter; TypeError for what is no signature."""
-    if signature is None:
-        return []
-    if isinstance(signature, Kernel | FunctionType):
-        return annotated(signature)
-    if isinstance(signature, str | bytes) or not isinstance(signature, Mapping | Sequence):
-        raise TypeError(
-            f"{kernel}: a signature is a function with annotations, a dict by parameter or a list of types, "
-            f"got {signature!r}"
-        )
-    named = signature if isinstance(signature, Mapping) else {f"p{i}": said for i, said in enumerate(signature)}
-    parameters = []
-    for name, said in named.items():
-        try:
-            parameters.append((name, as_type(said)))
-        except TypeError as error:
-            raise TypeError(f"{kernel}: parameter {name!r}: {error}") from None
-    _check_passed(kernel, parameters)
-    return parameters
-
-
-def annotated(function: Kernel[Any] | FunctionType) -> list[tuple[str, Type]]:
-    """The parameters of a kernel or of a function that stands for one; TypeError where annotations do not say all."""
-    kernel = function if isinstance(function, Kernel) else Kernel(function, Options())
-    if not kernel.is_annotated:
-        raise TypeError(
-            f"{kernel.name}: a kernel of a loaded module needs an annotation on every parameter, and no Constexpr"
-        )
-    parameters = [(name, type) for name, type in kernel.parameters if type is not None]
-    _check_passed(kernel.name, parameters)
-    return parameters
-
-
-def _contract(kernel: Kernel[Any]) -> Contract:
-    """What a launch is checked against; ContractError if it does not fit the annotations."""
-    from kdsl.contracts.decorate import check_contract  # start-up cost: most kernels have none
-
-    check_contract(kernel.function, kernel.options.contract, dict(kernel.parameters))
-    return kernel.options.contract
-
-
-def _check_passed(kernel: str, parameters: Sequence[tuple[str, Type]]) -> None:
-    """TypeError for types that no launch can pass."""
-    try:
-        parameter_layout(parameters)
-    except TypeError as error:
-        raise TypeError(f"{kernel}: {error}") from None
-
-
-def _shown(places: Sequence[Place]) -> str:
-    """Parameters by their sizes; by their offsets too, where these are not what the sizes say."""
-    if not places:
-        return "no parameters"
-    end, packed = 0, True
-    for offset, size in places:
-        packed &= offset == -(-end // min(size, 8)) * min(size, 8)
-        end = offset + size
-    sizes = ", ".join(str(size) if packed else f"{size} (at {offset})" for offset, size in places)
-    return f"{len(places)} parameter{'s' if len(places) > 1 else ''} of {sizes} bytes"
 
 
 class LoadedKernel:
