@@ -30,6 +30,7 @@ from kdsl.runtime.markers import unmarked
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.mistakes import users_mistakes
 from kdsl.runtime.packer import name_prefix
+from kdsl.runtime.scalars import INT_CLASSES
 
 Run = Callable[..., None]
 MOST_DERIVED = 1024
@@ -96,14 +97,17 @@ class DerivedLaunches:
         """Its source text; ``p`` begins all names but the parameters'."""
         setup: dict[str, None] = {}
         tests: dict[str, None] = {}
+        passed = {name: name for name in self.names}
 
         def leaf(node: Node) -> str:
             match node:
                 case Argument(name):
                     type_ = self.types.get(name)
-                    if isinstance(type_, ScalarType) and (type_.is_float or type_.kind is Kind.BOOL):
+                    if isinstance(type_, ScalarType) and not _is_int(type_):
                         return name
                     value = f"{p}{name}_value"
+                    if _is_int(type_):
+                        passed[name] = value
                     setup[f"{value} = {name} if {p}type({name}) is {p}int else {p}index({name})"] = None
                     return value
                 case OfArray(name):
@@ -126,7 +130,8 @@ class DerivedLaunches:
             f"        {p}run = None",
             f"    if {p}run is None:",
             f"        return {p}slowly(({gives}*{p}more,))",
-            f"    return {p}run({gives}*{p}more)",
+            # Not what was given: an object's __index__ may give another number each time.
+            f"    return {p}run({''.join(f'{value}, ' for value in passed.values())}*{p}more)",
         ]
         return "\n".join(lines) + "\n"
 
@@ -149,6 +154,7 @@ class DerivedLaunches:
 
     def _launch(self, given: tuple[Any, ...]) -> None:
         try:
+            given = self._settled(given)
             config, key = self._derived(given)
             run = self.configured(config)
             if len(self._keys) >= MOST_DERIVED:
@@ -160,6 +166,18 @@ class DerivedLaunches:
             self._passed(run, given)
         except users_mistakes() as error:
             raise error.with_traceback(None) from error.__cause__
+
+    def _settled(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments, with an int for what gives one by its `__index__`, and perhaps another each time."""
+
+        def settled(name: str, value: Any) -> Any:
+            if not _is_int(self.types.get(name)) or type(value) in INT_CLASSES:
+                return value
+            with suppress(TypeError):  # of what is no int, which a launch says
+                return operator.index(value)
+            return value
+
+        return (*map(settled, self.names, given), *given[len(self.names) :])
 
     def _passed(self, run: Run, given: tuple[Any, ...]) -> None:
         by_name = {n: v for n, v in zip(self.names, given, strict=False) if v is not MISSING}
@@ -264,6 +282,10 @@ class DerivedByStream:
         # A list: other threads may add to it.
         for derived in list(self._made.values()):
             derived.remember(config, run)
+
+
+def _is_int(type_: Type | None) -> bool:
+    return isinstance(type_, ScalarType) and not (type_.is_float or type_.kind is Kind.BOOL)
 
 
 def _lanes(type_: Type | None) -> int:

@@ -16,6 +16,7 @@ from kdsl import (
     f32,
     f32x4,
     grid,
+    grid_dim,
     i32,
     kernel,
     shared,
@@ -47,6 +48,32 @@ def test_launches(device: str) -> None:
         assert (e.to_host() == expected).all()
     assert double.launch_config(d, e, 1000) == LaunchConfig(16, 64)
     assert double.launch_config(d, e, n=65) == LaunchConfig(2, 64)
+
+
+class Growing:
+    """An int that is twice as large each time it is asked."""
+
+    def __init__(self) -> None:
+        self.number = 1
+
+    def __index__(self) -> int:
+        self.number *= 2
+        return self.number
+
+
+@kernel(block=1, grid="n")
+def sizes(out: Ptr[i32], n: i32) -> None:
+    out[0], out[1] = n, grid_dim.x
+
+
+def test_the_grid_is_of_the_number_that_is_passed(device: str) -> None:
+    x = kdsl.zeros(2, i32)
+    ns = Growing()
+    for _ in range(8):
+        sizes.launch(x, ns)
+        n, blocks = x.to_host()
+        assert n == blocks
+        ns.number = min(ns.number, 32)  # grids of before, which have a fast way
 
 
 def test_defaults_and_names(device: str) -> None:
