@@ -26,6 +26,7 @@ from kdsl.captures import (
     words,
 )
 from kdsl.emulator.streams import EmulatedStreams
+from kdsl.locks import Lock
 from kdsl.records import dataclass
 from kdsl.stream_state import ANY_STREAM
 
@@ -61,7 +62,9 @@ class EmulatedGraphs(EmulatedStreams):
         self.launchers: WeakValueDictionary[int, Any] = WeakValueDictionary()
         self.pins = Pins()
         self._node_handles = itertools.count(1)
-        self._recordings: list[Recording] = []
+        self._recordings: tuple[Recording, ...] = ()
+        """Replaced and never changed: of a list, who looks through it misses one where another thread removes one."""
+        self._recording_changes = Lock()
 
     # What the device itself does.
 
@@ -89,7 +92,8 @@ class EmulatedGraphs(EmulatedStreams):
             raise StreamCaptureError(TWICE)
         try:
             capture = self.captures.begin(stream, blocking)
-            self._recordings.append(Recording(capture, Graph(), {stream: ()}))
+            with self._recording_changes:
+                self._recordings = (*self._recordings, Recording(capture, Graph(), {stream: ()}))
         except BaseException:
             # Ctrl-C: nobody would end it.
             begun = self.captures.find(stream)
@@ -101,7 +105,8 @@ class EmulatedGraphs(EmulatedStreams):
     def _finish(self, capture: Capture) -> Recording | None:
         recording = next((found for found in self._recordings if found.capture is capture), None)
         if recording is not None:
-            self._recordings.remove(recording)
+            with self._recording_changes:
+                self._recordings = tuple(found for found in self._recordings if found is not recording)
         self.captures.end(capture)
         return recording
 
@@ -147,10 +152,7 @@ class EmulatedGraphs(EmulatedStreams):
 
     def record_call(self, kind: str, call: Callable[[], object], addresses: Sequence[int]) -> bool:
         """Record a copy or fill if the current stream is being captured; False if it is to be done now."""
-        stream = self._current()
-        if self._recording(stream) is None:
-            self.captures.check(f"a {kind} in the default stream", COPYING)
-        return self.record_in(stream, kind, call, addresses)
+        return self.record_in(self._current(), kind, call, addresses)
 
     def record_in(
         self, stream: int, kind: str, call: Callable[[], object], addresses: Sequence[int], owner: Any = None

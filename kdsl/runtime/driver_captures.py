@@ -92,7 +92,7 @@ class DriverCaptures(DriverMemory):
         shape: tuple[int, ...],
         itemsize: int,
     ) -> None:
-        if self.capture_of(0) is None:
+        if self._current_stream() in LEGACY:
             self.captures.check("a copy in the default stream", COPYING)
             super().copy_strided(destination, destination_strides, source, source_strides, shape, itemsize)
         else:

@@ -10,7 +10,9 @@ import pytest
 
 import kdsl
 from kdsl import Ptr, f32, kernel, thread_idx
+from kdsl.emulator.device import Emulator
 from kdsl.errors import StreamCaptureError
+from kdsl.runtime.array_making import zeros
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.event import Event
 from kdsl.runtime.stream import Stream
@@ -107,7 +109,52 @@ def test_a_stream_is_captured_once_at_a_time(stream: kdsl.Stream) -> None:
     assert kdsl.current_stream() is kdsl.legacy_stream
 
 
+@pytest.mark.parametrize("blocking", [True, False])
+def test_copies_in_another_stream_are_made_at_once(stream: kdsl.Stream, blocking: bool) -> None:
+    x, y, square = kdsl.zeros(8), kdsl.to_device(np.arange(8, dtype=np.float32)), kdsl.zeros((2, 4))
+    other = kdsl.Stream(blocking=blocking)
+    square[:, 1].copy_from(y[:2])  # its kernel is loaded
+    with stream.capture() as graph:
+        with other:
+            x.copy_from(y)
+            y.fill(3)
+            square[:, 0].copy_from(x[::4])
+        y.fill(5)
+    other.synchronize()
+    np.testing.assert_array_equal(x.to_host(), np.arange(8))
+    np.testing.assert_array_equal(square[:, 0].to_host(), [0, 4])
+    np.testing.assert_array_equal(y.to_host(), np.full(8, 3))
+    assert [node.kind for node in graph.nodes] == ["fill"]
+
+
+def test_a_launch_is_recorded_while_another_capture_ends() -> None:
+    device = Emulator(ordinal=21)
+    first, second = device.create_stream(0, False), device.create_stream(0, False)
+    captures = [device.begin_capture(stream, False) for stream in (first, second)]
+
+    class Ending(int):
+        """A handle: when it is looked for, another thread ends the first capture."""
+
+        def __hash__(self) -> int:
+            if captures[0] in device.captures:
+                device.end_capture(captures[0])
+            return int.__hash__(self)
+
+    assert device.capture_of(Ending(second)) is captures[1]
+    device.end_capture(captures[1])
+
+
 # What is asked of the driver.
+
+
+def test_strided_copies_in_another_stream(gpu: CudaDriver, fake_driver: Any) -> None:
+    x, y, other = zeros((2, 4), backend=gpu), zeros((2, 4), backend=gpu), Stream(gpu, blocking=False)
+    fake_driver.kernels["kdsl_copy_1_axes_4_bytes"] = lambda parameters: None
+    with Stream(gpu).capture() as graph, other:
+        fake_driver.called()
+        x[:, 0].copy_from(y[:, 0])
+        assert all(int(call[-2]) != 0 for call in fake_driver.calls if call[0] == "cuStreamWaitEvent")
+    assert len(graph) == 0 and fake_driver.launched[-1][-1] == other.handle
 
 
 def test_fresh_memory_is_written_in_a_stream_of_its_own(gpu: CudaDriver, fake_driver: Any) -> None:
