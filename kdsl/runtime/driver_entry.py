@@ -82,19 +82,18 @@ def pointer_function(api: Any, name: str, count: int) -> Callable[..., int]:
 
 def launch_function(api: Any) -> Native:
     """`cuLaunchKernelEx`, of the driver that ``api`` talks to. It gives up the GIL while it runs."""
-    name = "cuLaunchKernelEx"
-    native: Native | None = native_call(address_of(api, name), name)
-    if native is not None:
-        return native
-    called = pointer_function(api, name, 4)
-    return lambda config, function, parameters: int(called(config, function, None, parameters))
+    return _native(api, "cuLaunchKernelEx", 4)
 
 
 def graph_launch_function(api: Any) -> Native:
     """`cuGraphLaunch`, of an executable graph and a stream; the third int is not looked at. It gives up the GIL."""
-    name = "cuGraphLaunch"
+    return _native(api, "cuGraphLaunch", 2)
+
+
+def _native(api: Any, name: str, count: int) -> Native:
+    """A function of ``count`` pointers, which are the first of these: two ints, a null pointer and the third int."""
     native: Native | None = native_call(address_of(api, name), name)
     if native is not None:
         return native
-    called = pointer_function(api, name, 2)
-    return lambda executable, stream, _: int(called(executable, stream))
+    called = pointer_function(api, name, count)
+    return lambda first, second, third: int(called(*(first, second, None, third)[:count]))
