@@ -21,7 +21,7 @@ from kdsl.runtime.host_memory import in_place
 from kdsl.runtime.host_values import is_masked
 from kdsl.runtime.interface import ForeignArray, NotOnDeviceError, foreign_array
 from kdsl.runtime.launch_parameters import ArrayArgument, Parameter, dimensions
-from kdsl.runtime.layout import is_contiguous
+from kdsl.runtime.layout import INT32_ELEMENTS, is_contiguous
 from kdsl.runtime.markers import Marker
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.peers import reaches
@@ -218,7 +218,7 @@ def _check_narrow(parameter: Parameter, found: ArrayArgument) -> None:
     furthest = sum(abs(stride) * (extent - 1) for extent, stride in zip(found.shape, strides, strict=True))
     if 0 in found.shape:
         furthest = 0
-    if furthest >= 2**31 - 1 or max(found.shape, default=0) > 2**31 - 1:
+    if furthest >= INT32_ELEMENTS or max(found.shape, default=0) > INT32_ELEMENTS:
         raise parameter.error(
             ExtentError,
             f"an array of shape {found.shape}, whose offsets do not fit 32 bits",

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from kdsl.runtime.foreign_memory import SharingBackend
-from kdsl.runtime.foreign_packer import MOST_NARROW, ArrayParameter, ForeignPacker, Kind
+from kdsl.runtime.foreign_packer import ArrayParameter, ForeignPacker, Kind
 from kdsl.runtime.interface_packer import interface_kind
 from kdsl.runtime.jax_arrays import is_jax
+from kdsl.runtime.layout import INT32_ELEMENTS
 from kdsl.runtime.lent_arrays import LentArrays
 from kdsl.runtime.memory import DeviceArray
 from kdsl.runtime.packer import layout_tests
@@ -60,7 +61,7 @@ def cupy_kind(cupy: Any, backend: SharingBackend) -> Kind:
         packer.setup.append(f"{memory} = {name}.data")
         tests = [f"{name}.dtype == {p}{dtype}", f"{name}.{contiguous}", f"{memory}.device_id == {p}ordinal"]
         if parameter.is_narrow:
-            tests.append(f"{name}.size < {MOST_NARROW}")
+            tests.append(f"{name}.size <= {INT32_ELEMENTS}")
         packer.add_array(parameter, f"{memory}.ptr if {' and '.join(tests)} else None", f"{name}.shape")
         packer.add_stream(f"{p}current_cupy({p}ordinal).ptr")
         return True
@@ -82,7 +83,7 @@ def jax_kind(lent: LentArrays) -> Kind:
         packer.setup.append(f"{key}, {entry} = {p}ready({name}, {p}named)")
         packer.tests.append(f"{entry}[1] is {p}{type_}")
         if parameter.is_narrow:
-            packer.tests.append(f"{p}product({entry}[3]) < {MOST_NARROW}")
+            packer.tests.append(f"{p}product({entry}[3]) <= {INT32_ELEMENTS}")
         packer.add_array(parameter, f"{entry}[2]", f"{entry}[3]")
         packer.add_stream(f"{p}named")
         # Another thread may have ended the export before the launch was made, which is what has to be waited for.

@@ -18,9 +18,6 @@ from kdsl.runtime.packer import Packer, pack_parameter
 LaunchesForeign = Callable[[tuple[Any, ...]], bool]
 """Launches with the arguments of a call, or says that it did not."""
 
-MOST_NARROW = 2**31 - 1
-"""An array of so many elements has offsets that do not fit 32 bits."""
-
 
 @dataclass(slots=True)
 class ForeignPacker(Packer):

@@ -14,8 +14,9 @@ from kdsl.lang.complex_type import ComplexType
 from kdsl.lang.types import ScalarType
 from kdsl.runtime.foreign_array import is_contiguous
 from kdsl.runtime.foreign_memory import SharingBackend
-from kdsl.runtime.foreign_packer import MOST_NARROW, ArrayParameter, ForeignPacker, Kind
+from kdsl.runtime.foreign_packer import ArrayParameter, ForeignPacker, Kind
 from kdsl.runtime.interface import has_interface, legacy, library_stream, named_type
+from kdsl.runtime.layout import INT32_ELEMENTS
 
 MOST_KNOWN = 64
 """Forms of arrays that a parameter remembers."""
@@ -91,4 +92,4 @@ def _fits(parameter: ArrayParameter, typestr: Any, shape: Any, strides: Any) -> 
         return False
     if strides is not None and not is_contiguous(shape, strides, element.size):
         return False
-    return not (parameter.is_narrow and prod(shape) >= MOST_NARROW)
+    return not (parameter.is_narrow and prod(shape) > INT32_ELEMENTS)

@@ -14,6 +14,7 @@ from kdsl.lang.struct_type import StructType
 from kdsl.lang.types import ScalarType
 
 INT32_ELEMENTS = 2**31 - 1
+"""The most elements of an array that kernels count in 32 bits."""
 MOST_BYTES = 2**63 - 1
 MOST_DIMENSIONS = 64
 """As many as NumPy's arrays may have."""

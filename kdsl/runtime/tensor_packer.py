@@ -6,7 +6,8 @@ from typing import Any
 
 from kdsl.lang.complex_type import ComplexType
 from kdsl.runtime.foreign_memory import SharingBackend
-from kdsl.runtime.foreign_packer import MOST_NARROW, ArrayParameter, ForeignPacker, Kind
+from kdsl.runtime.foreign_packer import ArrayParameter, ForeignPacker, Kind
+from kdsl.runtime.layout import INT32_ELEMENTS
 from kdsl.runtime.torch_tensors import dtypes
 
 
@@ -38,7 +39,7 @@ def _add(packer: ForeignPacker, parameter: ArrayParameter) -> None:
     if isinstance(element, ComplexType):
         tests.append(f"not {name}.is_conj()")
     if parameter.is_narrow:
-        tests.append(f"{name}.numel() < {MOST_NARROW}")
+        tests.append(f"{name}.numel() <= {INT32_ELEMENTS}")
     packer.add_array(parameter, f"{name}.data_ptr() if {' and '.join(tests)} else None", f"{name}.shape")
     packer.add_stream(f"{p}raw({p}ordinal)")
     if parameter.written:
