@@ -106,4 +106,4 @@ def linked_cached(backend: Backend, architecture: str, inputs: Sequence[Input]) 
     cache = CACHE.current()
     if cache is None:
         return linked_for(backend, architecture, inputs)[1]
-    return linked(cache.store, cache.compiler, backend, architecture, inputs)
+    return linked(cache.store, cache.compiler, backend, architecture, inputs, os.environ)

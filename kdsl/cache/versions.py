@@ -83,7 +83,7 @@ def package_folders(name: str) -> list[str]:
     return []
 
 
-def linker_version(environment: Mapping[str, str] = os.environ) -> list[Any]:
+def linker_version(environment: Mapping[str, str]) -> list[Any]:
     """Every nvJitLink that there is, by name, size and time: loading the one that would link takes half a second."""
     found = set()
     for folder in _library_folders(environment):

@@ -300,7 +300,7 @@ def of_nvjitlink(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kdsl.linking, "check_once", lambda _: None)
     monkeypatch.setattr(kdsl.linking, "link_inputs", lambda inputs, arch: Linked(b"nvJitLink's", arch))
     monkeypatch.setattr(kdsl.linking, "available", lambda: "13.0")
-    monkeypatch.setattr(linked, "linker_version", lambda: ["13.0"])
+    monkeypatch.setattr(linked, "linker_version", lambda _: ["13.0"])
 
 
 def load(gpu: Gpu, *inputs: Input, architecture: str = "sm_90") -> bytes:
@@ -343,7 +343,7 @@ class TestOnAGpu:
     ) -> None:
         load(Gpu(), LTO)
         load(Gpu(), FUNCTION)
-        monkeypatch.setattr(linked, "linker_version", lambda: ["13.1"])
+        monkeypatch.setattr(linked, "linker_version", lambda _: ["13.1"])
         load(Gpu(), LTO)
         load(Gpu(), FUNCTION)
         assert [inputs for inputs in linkings] == [(LTO,), (FUNCTION,), (LTO,)]
