@@ -44,12 +44,16 @@ def _replace(directory: Path, names: Sequence[str], new: Path, old: Path) -> Non
             (new / name).replace(directory / name)
             done.append(name)
     except OSError:
-        for name in done:
-            if os.path.lexists(old / name):
-                (old / name).replace(directory / name)
-            else:
-                (directory / name).unlink()
+        _put_back(directory, done, old)
         raise
+
+
+def _put_back(directory: Path, names: Sequence[str], old: Path) -> None:
+    for name in names:
+        if os.path.lexists(old / name):
+            (old / name).replace(directory / name)
+        else:
+            (directory / name).unlink()
 
 
 def _link_or_copy(source: Path, destination: Path) -> None:

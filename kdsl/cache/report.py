@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
@@ -46,19 +47,25 @@ def why_not_made(folder: Path) -> str | None:
     # Why not ask for permissions? They do not tell of what is no folder, and root has all of them, in /proc too.
     made: list[Path] = []
     try:
-        for part in reversed([folder, *folder.parents]):
-            try:
-                part.mkdir(mode=0o700)
-                made.append(part)
-            except FileExistsError:
-                if not part.is_dir():
-                    return f"{part} is no folder"
+        return _make(list(reversed([folder, *folder.parents])), made)
     except OSError as error:
         return f"{error.filename}: {error.strerror}"
     finally:
         for part in reversed(made):
             with suppress(OSError):  # another process uses it by now
                 part.rmdir()
+
+
+def _make(parts: Sequence[Path], made: list[Path]) -> str | None:
+    """Make those folders that are missing, and say in ``made`` which; what is in the way of one."""
+    for part in parts:
+        try:
+            part.mkdir(mode=0o700)
+        except FileExistsError:
+            if not part.is_dir():
+                return f"{part} is no folder"
+        else:
+            made.append(part)
     return None
 
 

@@ -17,13 +17,9 @@ NAMES = {
 
 def name_meant(dtype: Any) -> str | None:
     """The name of the type that ``dtype`` is called like: f32 for torch.float32, "f32" and tf.float32."""
-    for called in (getattr(dtype, "__name__", None), getattr(dtype, "name", None), str(dtype)):
-        if isinstance(called, str):
-            word = called.rpartition(".")[2]
-            found = NAMES.get(word) or (word if word in NAMES.values() else None)
-            if found is not None:
-                return found
-    return None
+    names = (getattr(dtype, "__name__", None), getattr(dtype, "name", None), str(dtype))
+    words = [called.rpartition(".")[2] for called in names if isinstance(called, str)]
+    return next((NAMES.get(word, word) for word in words if word in NAMES or word in NAMES.values()), None)
 
 
 def foreign_dtype(dtype: Any) -> str | None:

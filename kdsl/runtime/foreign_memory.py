@@ -75,14 +75,13 @@ def note_launch(arrays: Sequence[tuple[ForeignArray, bool]], stream: int, backen
     if sharing is None:
         return
     away = [a for a, _ in arrays if not a.is_host and not (a.is_ordered and a.stream in (None, stream))]
-    if away:
-        note_used([array.tensor for array in away if array.tensor is not None], stream)
-        for array in away:
-            if array.immutable:
-                sharing.lent.add(array)
-        owners = [array.owner for array in away if array.tensor is None and not array.immutable]
-        if owners:
-            sharing.keep(owners, stream)
+    note_used([array.tensor for array in away if array.tensor is not None], stream)
+    for array in away:
+        if array.immutable:
+            sharing.lent.add(array)
+    owners = [array.owner for array in away if array.tensor is None and not array.immutable]
+    if owners:
+        sharing.keep(owners, stream)
 
 
 INVALID_VALUE = 1

@@ -112,13 +112,19 @@ def foreign_packer_source(
             return None
     if not packer.streams:
         return None
+    source = _source(packer, [name for name, _ in parameters])
+    return source, {p + name: value for name, value in packer.scope.items()}
+
+
+def _source(packer: ForeignPacker, names: Sequence[str]) -> str:
+    p = packer.prefix
     first, *others = packer.streams
     same = [f"{other} == {p}stream" for other in others]
     lines = [
         f"def make({p}enqueue, {p}elsewhere, {p}named, {p}acquire, {p}release, {p}pack):",
         f"    def launch({p}given):",
         "        try:",
-        f"            {''.join(f'{name}, ' for name, _ in parameters)} = {p}given",
+        f"            {''.join(f'{name}, ' for name in names)} = {p}given",
         *(f"            {statement}" for statement in packer.setup),
         f"            if not ({' and '.join(packer.tests) or True}):",
         "                return False",
@@ -140,4 +146,4 @@ def foreign_packer_source(
         "        return True",
         "    return launch",
     ]
-    return "\n".join(lines) + "\n", {p + name: value for name, value in packer.scope.items()}
+    return "\n".join(lines) + "\n"

@@ -72,8 +72,7 @@ def packer_source(
     contract: FastTests | None = None,
 ) -> str:
     """A function ``make(enqueue, checked, acquire, release, pack)`` that gives the packer of one launch configuration,
-    as a method of what pickles it.
-    It takes in addition what the contract's tests name of the configuration.
+    as a method of what pickles it. It takes in addition what the contract's tests name of the configuration.
 
     Its globals, after the prefix: the layouts that it names, ``failures``, ``observed``, ``missing``, ``float32``,
     ``wide_classes``, ``int_classes``, ``real_classes``, ``bf16_bits`` and ``array_class``. Of each condition, given as
@@ -82,37 +81,47 @@ def packer_source(
     ``call`` says what the function takes, if that is something else than the parameters; ``guards`` are tests of it.
     """
     names = [name for name, _ in parameters] if call is None else call.names
-    p = name_prefix(names)
-    packer = Packer(p)
+    contract = contract or FastTests()
+    packer = Packer(name_prefix(names))
     packer.tests += guards
-    packer.tests += condition_tests(p, conditions)
-    variables = variable_names(parameters, call)
+    packer.tests += condition_tests(packer.prefix, conditions)
+    _pack_all(packer, parameters, call)
+    packer.setup += contract.setup
+    packer.tests += contract.tests
+    packer.packed = [contract.numbers.get(value, value) for value in packer.packed]
+    return "\n".join([
+        f"# {kernel}({', '.join(f'{name}: {type_}' for name, type_ in parameters)})",
+        f"# buffer: {buffer_size(parameter_layout(parameters))} bytes, struct {struct_format(parameters)!r}",
+        *_make_launch(packer, names, [configured_name(node) for node in contract.configured]),
+        "",
+    ])  # fmt: skip
+
+
+def _pack_all(packer: Packer, parameters: Sequence[tuple[str, Type]], call: Call | None) -> None:
+    p, variables = packer.prefix, variable_names(parameters, call)
     # What is missing in another library's array is found out by an exception, at a dozen times the price of this.
     first = [name for name, (_, type_) in zip(variables, parameters, strict=True) if is_array(type_)][:1]
     packer.tests += [f"{name}.__class__ is {p}array_class" for name in first]
     for index, (variable, (_, type_)) in enumerate(zip(variables, parameters, strict=True)):
-        if variable not in names:
-            assert call is not None
+        if call is not None and variable not in call.names:
             packer.setup.append(f"{variable} = {call.slots[index].source}")
         pack_parameter(packer, variable, type_)
-    contract = contract or FastTests()
-    packer.setup += contract.setup
-    packer.tests += contract.tests
-    packed = [contract.numbers.get(value, value) for value in packer.packed]
-    configured = "".join(f", {p}{configured_name(node)}" for node in contract.configured)
-    layout = parameter_layout(parameters)
+
+
+def _make_launch(packer: Packer, names: Sequence[str], configured: Sequence[str]) -> list[str]:
+    """The lines of ``make``; ``configured`` is what it takes of the configuration."""
+    p = packer.prefix
+    also = "".join(f", {p}{name}" for name in configured)
     takes = "".join(f"{name}={p}missing, " for name in names)
     gives = "".join(f"{name}, " for name in names)
-    lines = [
-        f"# {kernel}({', '.join(f'{name}: {type_}' for name, type_ in parameters)})",
-        f"# buffer: {buffer_size(layout)} bytes, struct {struct_format(parameters)!r}",
-        f"def make({p}enqueue, {p}checked, {p}acquire, {p}release, {p}pack{configured}):",
+    return [
+        f"def make({p}enqueue, {p}checked, {p}acquire, {p}release, {p}pack{also}):",
         f"    def launch({p}configured, {takes}*{p}more, **{p}unknown):",
         "        try:",
         *(f"            {statement}" for statement in packer.setup),
         f"            if {' and '.join([*packer.tests, f'not ({p}more or {p}unknown)'])}:",
         f"                {p}buffer = {p}acquire()",
-        f"                {p}pack({', '.join([f'{p}buffer', '0', *packed])})",
+        f"                {p}pack({', '.join([f'{p}buffer', '0', *packer.packed])})",
         "            else:",
         f"                {p}buffer = None",
         f"        except {p}failures:",
@@ -127,7 +136,6 @@ def packer_source(
         f"        return {p}checked(({gives}*{p}more,), {p}unknown)",
         "    return launch",
     ]
-    return "\n".join(lines) + "\n"
 
 
 def is_array(type_: Type) -> bool:

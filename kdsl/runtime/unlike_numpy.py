@@ -50,10 +50,14 @@ def _operator(shown: str) -> Callable[..., NoReturn]:
     return refuse
 
 
+def _one(array: Any) -> str:
+    """How one number is read."""
+    return "a.item()" if array.size == 1 else "a[i].item()"
+
+
 def _number(shown: str) -> Callable[..., NoReturn]:
     def refuse(self: Any, *_: object) -> NoReturn:
-        one = "a.item()" if self.size == 1 else "a[i].item()"
-        raise TypeError(f"a DeviceArray is no number: for {shown} write {one}, which waits for the device")
+        raise TypeError(f"a DeviceArray is no number: for {shown} write {_one(self)}, which waits for the device")
 
     return refuse
 
@@ -130,8 +134,7 @@ class UnlikeNumpy:
 
         def __format__(self, spec) -> str:
             if spec:
-                one = "a.item()" if self.size == 1 else "a[i].item()"
-                raise TypeError(f"a DeviceArray has no format {spec!r}: format {one}, or a.to_host() as a whole")
+                raise TypeError(f"a DeviceArray has no format {spec!r}: format {_one(self)}, or a.to_host() as a whole")
             return str(self)
 
         def __getattr__(self, name):
