@@ -40,6 +40,7 @@ class ForeignStreams:
         self._events: dict[int, tuple[Any, Any, int]] = {}
         self._busy: dict[int, int] = {}
         self._kept: deque[tuple[int, Any]] = deque()
+        self._unasked: deque[Any] = deque()
 
     def filled(self) -> None:
         """Note the work on the default stream that was just enqueued: launches on other streams come after it."""
@@ -150,11 +151,19 @@ class ForeignStreams:
         """Drop ``owners`` once all work so far has ended; for finalizers, so in a dead or forked process at once."""
         if self._calls.forked or self._calls.dead:
             return
+        # Where the driver cannot be asked, as while another library captures a stream, they stay until it can be.
+        self._unasked.append(owners)
         code = self.try_join()
         if code in DEAD_CONTEXT:
             self._calls.put_off(code)
-        elif not code:
-            self.keep(owners, 0)
+        elif not code and not self.is_capturing(0):
+            with self._lock:
+                held = [self._unasked.popleft() for _ in range(len(self._unasked))]
+            try:
+                self.keep(held, 0)
+            except BaseException:
+                self._unasked.extend(held)
+                raise
 
     def let_go(self) -> None:
         """Drop what is held for work that has ended."""

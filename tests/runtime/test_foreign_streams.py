@@ -5,12 +5,15 @@ when they are recorded, and nothing that is forgotten.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from kdsl.backend import DeviceError
 from kdsl.runtime.array_making import zeros
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.foreign_streams import MOST_STREAMS
@@ -132,3 +135,24 @@ def test_owners_are_dropped_by_several_threads(gpu: CudaDriver) -> None:
     for look in (gpu.foreign.let_go, lambda: gpu.foreign.keep(object(), SIDE)):
         gpu.foreign._kept = Taken([(1, object())])
         look()
+
+
+class Owner:
+    """What keeps memory alive."""
+
+
+@pytest.mark.parametrize("function", ["cuStreamWaitEvent", "cuStreamIsCapturing", "cuEventRecord"])
+def test_owners_stay_while_the_driver_cannot_be_asked(gpu: CudaDriver, fake_driver: Any, function: str) -> None:
+    owner, later = Owner(), Owner()
+    alive, other = weakref.ref(owner), weakref.ref(later)
+    gpu.foreign.after(SIDE)
+    fake_driver.codes[function] = [906]  # CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
+    with suppress(DeviceError):  # a finalizer's is shown, and goes no further
+        gpu.release([owner])
+    del owner
+    gpu.foreign.let_go()
+    assert alive() is not None
+    gpu.release([later])
+    del later
+    gpu.foreign.let_go()
+    assert alive() is None and other() is None
