@@ -22,7 +22,7 @@ from kdsl.resources import SharedBytes, attributes_of, occupancy_of, report_on, 
 from kdsl.runtime.call_names import NOT_GIVEN, PREPARED
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.cpp_names import find
-from kdsl.runtime.cuda_errors import InvalidHandleError
+from kdsl.runtime.cuda_errors import InvalidHandleError, InvalidImageError, InvalidPtxError
 from kdsl.runtime.derived import DerivedByStream, DerivedLaunches
 from kdsl.runtime.device import Device, device_of
 from kdsl.runtime.entries import Entry, cooperative, entries
@@ -216,7 +216,10 @@ def _load(backend: Backend, data: bytes, name: str) -> LoadedModule:
         handle = backend.load(data)
         backend.kernels(handle)  # of a GPU's driver only this says whether it can use the image
     except DeviceError as error:
-        error.args = (f"{name}: {error}",)
+        told = f"{name}: {error}"
+        if backend.name == "emulator" and type(error) is DeviceError:  # its one class for all that it refuses
+            raise (InvalidPtxError if kind_of(data) is Kind.PTX else InvalidImageError)(told) from None
+        error.args = (told,)
         raise
     return LoadedModule(backend, handle, name, data)
 
