@@ -10,7 +10,7 @@ from kdsl.backend import Backend
 from kdsl.compilation import Compilation
 from kdsl.current import current_backend
 from kdsl.lang.extern import Source
-from kdsl.runtime.cuda_errors import LinkerMissing, LinkError
+from kdsl.runtime.cuda_errors import LinkError
 from kdsl.runtime.images import Kind, architectures
 from kdsl.runtime.linking import Input, Linked, available, check_once, has_lto, link_text, read
 from kdsl.runtime.linking import link as link_inputs
@@ -58,12 +58,9 @@ def link(
     parsed = asked if isinstance(asked, Target) else Target.parse(asked)
     if target is None and current_backend().name == "emulator" and all(i.kind is Kind.PTX for i in given):
         return link_text(given, parsed.name)
-    try:
-        return link_inputs(given, _for_all(parsed.name, given), options)
-    except LinkerMissing:
-        if options or any(i.kind is not Kind.PTX for i in given):
-            raise
+    if available() is None and not options and all(i.kind is Kind.PTX for i in given):
         return link_text(given, parsed.name)
+    return link_inputs(given, _for_all(parsed.name, given), options)
 
 
 def _inputs(source: Any) -> Sequence[Input]:

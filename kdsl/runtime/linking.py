@@ -80,6 +80,7 @@ def link_text(inputs: Sequence[Input], architecture: str) -> Linked:
     for given in inputs:
         if given.kind is not Kind.PTX:
             raise LinkError(f"{given.name} is {given.kind.value}, and only PTX text can be linked here")
+    _check_different(inputs)
     texts = [(i.name, i.data.rstrip(b"\0").decode(errors="replace")) for i in inputs]
     return Linked(merge(texts).encode(), architecture)
 
@@ -164,15 +165,23 @@ def _fatbins(given: Input) -> Iterator[bytes]:
 def check_once(inputs: Sequence[Input]) -> None:
     """LinkError for what two inputs define: nvJitLink takes one of them, and only prints that there are two."""
     found: dict[str, str] = {}
-    seen: dict[bytes, str] = {}
+    _check_different(inputs)
     for given in inputs:
-        if given.data in seen:
-            raise LinkError(f"{given.name} is given twice, as {seen[given.data]}, too; what it defines would be, too")
-        seen[given.data] = given.name
         for name in set(_defined(given)):
             if name in found:
                 raise LinkError(f"{name} is defined both in {found[name]} and in {given.name}")
             found[name] = given.name
+
+
+def _check_different(inputs: Sequence[Input]) -> None:
+    seen: dict[bytes, str] = {}
+    for given in inputs:
+        if given.data in seen:
+            first = "" if seen[given.data] == given.name else f", first as {seen[given.data]}"
+            raise LinkError(
+                f"{given.name} is given twice{first}; leave one out (a compilation brings along what its link= names)"
+            )
+        seen[given.data] = given.name
 
 
 def _defined(given: Input) -> Iterator[str]:

@@ -48,6 +48,10 @@ MAIN = """
 """
 
 
+def declared_add(a: f32, b: f32) -> f32:
+    raise NotImplementedError
+
+
 @pytest.fixture(params=["emulator", pytest.param("cuda", marks=pytest.mark.gpu)])
 def device(request: pytest.FixtureRequest) -> Any:
     kdsl.set_device(request.param)
@@ -145,6 +149,23 @@ class TestErrors:
     def test_what_is_defined_twice(self, nvjitlink: None) -> None:
         with pytest.raises(errors.LinkError, match=r"dev_\w+ is defined both in .*functions.ptx and in <PTX text>"):
             kdsl.link([MAIN, FUNCTIONS, FUNCTIONS.read_text() + "// a copy"], target="sm_90")
+
+    @pytest.mark.parametrize("has_nvjitlink", [False, True])
+    def test_what_a_compilation_brings_along(self, has_nvjitlink: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+        if not has_nvjitlink:
+            monkeypatch.setattr(linking, "_bindings", lambda: None)
+        elif linking.available() is None:
+            pytest.skip("nvJitLink is not installed")
+        add = kdsl.extern(link=FUNCTIONS, name="dev_add")(declared_add)
+
+        @kdsl.kernel
+        def uses(x: Ptr[f32]) -> None:
+            x[0] = add(x[0], 1.0)
+
+        text = r"functions.ptx is given twice; leave one out \(a compilation brings along what its link= names\)"
+        with pytest.raises(errors.LinkError, match=text) as caught:
+            kdsl.link([kdsl.compile(uses, target="sm_90"), FUNCTIONS], target="sm_90")
+        assert caught.value.__context__ is None
 
     def test_ptx_that_does_not_assemble(self, nvjitlink: None) -> None:
         with pytest.raises(errors.LinkError, match="ptxas"):
