@@ -17,12 +17,12 @@ def check_architecture(function: FunctionType, min_arch: str | None, target: Tar
     # What an architecture's own features need, no other one has.
     if target.name == least.name or (target.sm >= least.sm and not least.suffix):
         return
-    this = f"{device} ({target})" if device else str(target)
+    this = f"the device is {target} ({device})" if device else f"this is {target}"
     needs = f"{least} itself" if least.suffix else f"{least} or newer"
     raise ContractError(
         Diagnostic(
             place(function, "min_arch"),
-            f"`{function.__name__}` needs {needs}; this is {this}",
+            f"`{function.__name__}` needs {needs}; {this}",
             f"launch it on a device of {least}, or lower min_arch" if device else f'compile with target="{least}"',
         )
     )

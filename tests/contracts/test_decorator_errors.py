@@ -256,7 +256,7 @@ def test_min_arch_of_a_launch(device: str) -> None:
 
     backend = kdsl.current_device()
     found, part = error_of(lambda: newest[1, 1](kdsl.zeros(1)))
-    assert found.message == f"`newest` needs sm_121 or newer; this is {backend.description} ({backend.target})"
+    assert found.message == f"`newest` needs sm_121 or newer; the device is {backend.target} ({backend.description})"
     assert found.hint == "launch it on a device of sm_121, or lower min_arch"
     assert part == '"sm_121"'
 
