@@ -56,7 +56,13 @@ def build(where: str, output: Path, arch: str, name: str | None, signature: tupl
 
 @click.command()
 @click.argument("modules", metavar="MODULE...", nargs=-1, required=True)
-@click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER", help="Where to.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Where to; beside the modules if left out.",
+)
 @click.option("--print", "printed", is_flag=True, help="Print the stub, and write nothing.")
 @click.option("--force", is_flag=True, help="Replace stubs that were not made here, too.")
 def stubs(modules: tuple[str, ...], output: Path | None, printed: bool, force: bool) -> None:
