@@ -12,8 +12,10 @@ import pytest
 from kdsl.backend import DeviceError, DeviceLimits, Launch
 from kdsl.emulator.streams import EmulatedStreams
 from kdsl.runtime.driver import CudaDriver
+from kdsl.runtime.launch import Launcher
 
 from .fake_driver import FakeDriver
+from .fast_ways import Slow
 
 Kernel = Callable[["MemoryBackend", Launch, bytes], None]
 
@@ -132,6 +134,16 @@ def gpu(fake_driver: Any) -> CudaDriver:
     """The stand-in as a device, with the kernels ``vadd`` and ``other``, which do nothing."""
     fake_driver.kernels = {"vadd": lambda parameters: None, "other": lambda parameters: None}
     return CudaDriver(api=fake_driver)
+
+
+@pytest.fixture
+def only_fast(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Make the checked way an error from now on."""
+
+    def check(*_: Any) -> None:
+        raise Slow
+
+    return lambda: monkeypatch.setattr(Launcher, "checked_arguments", check)
 
 
 @pytest.fixture(autouse=True)

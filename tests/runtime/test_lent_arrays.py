@@ -9,27 +9,28 @@ import gc
 import struct
 import sys
 import types
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
 from kdsl.lang.types import F32, I32, ArrayType, PointerType
-from kdsl.runtime import launcher as launcher_module
 from kdsl.runtime.array_making import zeros
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.dlpack import TENSOR
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 from kdsl.runtime.foreign_streams import MOST_KEPT
-from kdsl.runtime.launch import Launcher
 from kdsl.runtime.lent_arrays import MOST_LENT
 from kdsl.runtime.stream import Stream
 
-from .fake_driver import function
+from . import fast_ways
+from .fast_ways import Slow
 
 P = PointerType
 SIDE = 0x7F0000001000
+# JAX's arrays are only read.
+launcher = partial(fast_ways.launcher, written=())
 FLOAT, INT = (2, 32), (0, 32)
 
 _make = ctypes.pythonapi.PyCapsule_New
@@ -108,25 +109,6 @@ def jax(monkeypatch: pytest.MonkeyPatch) -> Any:
     found.core = types.SimpleNamespace(Tracer=type("Tracer", (), {}))
     monkeypatch.setitem(sys.modules, "jax", found)
     return found
-
-
-class Slow(Exception):
-    """The checked way was taken."""
-
-
-@pytest.fixture
-def only_fast(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Make the checked way an error from now on."""
-
-    def check(*_: Any) -> None:
-        raise Slow
-
-    return lambda: monkeypatch.setattr(launcher_module.Launcher, "checked_arguments", check)
-
-
-def launcher(gpu: CudaDriver, *parameters: tuple[str, Any], config: Any = None, written: Any = ()) -> Any:
-    found = Launcher("vadd", parameters, gpu, function(gpu), written=written)
-    return found.bind(config or LaunchConfig(1, 32))
 
 
 def test_an_array_is_exported_once(gpu: CudaDriver, fake_driver: Any, only_fast: Any) -> None:

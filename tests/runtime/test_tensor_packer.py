@@ -14,16 +14,14 @@ import numpy as np
 import pytest
 
 from kdsl.lang.types import BF16, F32, I32, ArrayType, PointerType
-from kdsl.runtime import launcher as launcher_module
 from kdsl.runtime.array_making import zeros
 from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.errors import ArgumentTypeError, ArgumentValueError
 from kdsl.runtime.hooks import launch_hooks
-from kdsl.runtime.launch import Launcher
 from kdsl.runtime.stream import Stream
 
-from .fake_driver import function
+from .fast_ways import Slow, launcher
 
 P = PointerType
 SIDE = 0x7F0000001000
@@ -91,25 +89,6 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
     found.cuda = types.SimpleNamespace(ExternalStream=lambda stream, device: stream)
     monkeypatch.setitem(sys.modules, "torch", found)
     return found
-
-
-class Slow(Exception):
-    """The checked way was taken."""
-
-
-@pytest.fixture
-def only_fast(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Make the checked way an error from now on."""
-
-    def check(*_: Any) -> None:
-        raise Slow
-
-    return lambda: monkeypatch.setattr(launcher_module.Launcher, "checked_arguments", check)
-
-
-def launcher(gpu: CudaDriver, *parameters: tuple[str, Any], config: Any = None, written: Any = None) -> Any:
-    found = Launcher("vadd", parameters, gpu, function(gpu), written=written)
-    return found.bind(config or LaunchConfig(1, 32))
 
 
 def test_what_is_packed(gpu: CudaDriver, fake_driver: Any, torch: Any, only_fast: Any) -> None:
