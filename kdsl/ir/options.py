@@ -68,7 +68,7 @@ class Options:
                 from difflib import get_close_matches  # start-up cost: for mistakes alone
 
                 close = get_close_matches(str(name), known, 1)
-                meant = f"; did you mean {close[0]}?" if close else ""
+                meant = f" (did you mean {close[0]!r}?)" if close else ""
                 raise TypeError(f"@kernel has no option {name!r}{meant}; it takes {', '.join(known)}")
             if name not in NUMBERS and not isinstance(value, bool):
                 raise TypeError(f"@kernel({name}=...) takes True or False, got {value!r}")

@@ -220,7 +220,7 @@ def test_what_the_options_take(options: dict[str, Any], message: str) -> None:
 
 
 def test_an_unknown_option_is_told_with_the_known_ones() -> None:
-    text = r"no option 'blocks'; did you mean block\?; it takes fmad, .*requires, block, grid, shared, min_arch"
+    text = r"no option 'blocks' \(did you mean 'block'\?\); it takes fmad, .*requires, block, grid, shared, min_arch"
     with pytest.raises(TypeError, match=text):
         kernel(blocks=3)  # type: ignore[call-overload]
 

@@ -36,12 +36,12 @@ class Counting:
         return 2 if self.asked == 1 else 1000
 
 
-@kernel(requires="n <= 4")
-def few(x: Ptr[i32], n: i32) -> None:
-    x[0] = n
-
-
 def test_the_number_that_is_checked_is_the_one_that_is_passed(device: str) -> None:
+    # Its own on each device: a launch that finds its arrays on another one begins anew.
+    @kernel(requires="n <= 4")
+    def few(x: Ptr[i32], n: i32) -> None:
+        x[0] = n
+
     x = kdsl.zeros(1, i32)
     for launch in (few[1, 1], few[1, 1], lambda *given: few.prepare(1, 1, *given)()):
         launch(x, Counting())

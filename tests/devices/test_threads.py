@@ -98,6 +98,8 @@ def test_every_thread_that_asks_meets_the_error(device: str) -> None:
 def test_an_interrupt_during_a_compilation_leaves_nothing_broken(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from kdsl.codegen import nvptx
 
+    monkeypatch.setenv("KDSL_CACHE", "0")
+
     @kernel
     def fresh(out: Ptr[i32]) -> None:
         out[0] = 5

@@ -84,7 +84,7 @@ def test_values(device: Any):
             access=Access.BOTH, name="max", limit=9, steps=(1, 2, 3),
         )  # fmt: skip
         assert list(out) == [210, 2, 0, 2, 20, 5, 6, 2, 9, 6, 0]
-    assert len(constants._specializations) == 2
+    assert len({types for _, types in constants._specializations}) == 2
 
 
 def test_a_launch_is_fast_again(device: Any):

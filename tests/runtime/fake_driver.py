@@ -462,7 +462,7 @@ class FakeDriver(FakeGraphs):
 
     def _cuStreamCreateWithPriority(self, flags: int, priority: int) -> Any:
         assert flags in (0, 1) and -5 <= priority <= 0
-        handle = next(self.handles) << 12  # an address, as the driver gives
+        handle = next(self.handles)
         self.streams[handle] = (flags, priority)
         return (self.real.CUstream(handle),)
 

@@ -119,7 +119,7 @@ OTHERS: list[Case] = [
      "<PTX text>: it is neither PTX (there is no .version in it) nor a cubin or fatbin"),
     (lambda g: kdsl.link([b"x"], options="-lto"), TypeError,
      "link() takes a list of options, such as ['-lto'], got '-lto'"),
-    (lambda g: kernel(require="n > 0"), TypeError, "@kernel has no option 'require'; did you mean requires?; it takes "
+    (lambda g: kernel(require="n > 0"), TypeError, "@kernel has no option 'require' (did you mean 'requires'?); it takes "
      "fmad, fastmath, asserts, restrict, debug, launch_bounds, cluster, max_registers, requires, block, grid, shared, "
      "min_arch, link"),
     (lambda g: LaunchConfig(1, 32, cluster=0), ValueError, "cluster.x = 0 must be at least 1"),

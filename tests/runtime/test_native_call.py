@@ -132,7 +132,7 @@ def test_it_outlives_all_else_and_goes_with_the_garbage() -> None:
         cycle += [cycle, cycle[0].__self__, {"call": cycle[0]}]
         assert cycle[0](1, 2, 3) == 3
         del cycle
-        gc.collect()
+        gc.collect(0)
     kept = native_call(ctypes.cast(called, ctypes.c_void_p).value or 0, "f")
     gc.collect()
     assert kept(1, 2, 3) == 3
