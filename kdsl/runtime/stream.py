@@ -216,7 +216,7 @@ def stream_handle(stream: Any, backend: Backend) -> int:
         if not isinstance(stream, NamedStream) and stream.backend is not backend:
             raise LaunchConfigValueError(
                 f"{stream!r} belongs to another device than what is put into it, which is on {device_name(backend)}; "
-                "make a stream there: with kdsl.Device(...): kdsl.Stream()"
+                f"make a stream there, kdsl.Stream(device={device_name(backend)!r})"
             )
         return stream.handle
     handle = handle_of(stream)
