@@ -50,10 +50,7 @@ def main() -> int:
     loops: dict[str, Callable[[], None]] = {}
     for name, library in LIBRARIES.items():
         try:
-            arrays = library.arrays()
-            if library.launch is not None:
-                loops[f"{name}: peer"] = repeated(library.launch(arrays))
-            loops[name] = repeated(launch_of(vadd, arrays))
+            loops |= loops_of(name, library, vadd)
         except (ImportError, RuntimeError) as error:
             print(f"{name}: left out, {error}")
     times = measured(loops)
@@ -67,6 +64,13 @@ def main() -> int:
     rows = [Row(row.name, row.value, "us", "kdsl.DeviceArray", ours) for row in rows]
     print_rows("The same beside kdsl's own arrays", rows)
     return 0
+
+
+def loops_of(name: str, library: Library, vadd: Any) -> dict[str, Callable[[], None]]:
+    """Batches of the library's own launch, where it has one, and of kdsl's."""
+    arrays = library.arrays()
+    peer = {} if library.launch is None else {f"{name}: peer": repeated(library.launch(arrays))}
+    return {**peer, name: repeated(launch_of(vadd, arrays))}
 
 
 def launch_of(vadd: Any, arrays: Arrays) -> Launch:

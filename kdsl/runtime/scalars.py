@@ -26,7 +26,6 @@ REAL_CLASSES: frozenset[type] = frozenset(
     | {np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
 )
 
-
 # Those of them that compare with any number, without a rounding of its own; and of ints, what a double holds.
 WIDE_CLASSES: frozenset[type] = frozenset({float, np.float64})
 INT_CLASSES: frozenset[type] = frozenset({int, bool})
