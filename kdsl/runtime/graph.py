@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from kdsl.backend import Backend, DeviceError, Dim3, Launch, device_name
 from kdsl.captures import LEGACY, Capture, Pinned, RecordedNode, StreamCaptureError, words
+from kdsl.locks import Lock
 from kdsl.runtime.device import Device, device_of
 from kdsl.runtime.errors import LaunchConfigValueError
 from kdsl.runtime.graph_backend import GraphBackend
@@ -154,6 +155,8 @@ class _Instance:
 
     def __init__(self, graph: Graph) -> None:
         self._handle: Any = None
+        # The driver lets no two threads use an executable at once (CUDA driver API, graph object thread safety).
+        self.lock = Lock()
         self.device = graph._device
         self.graph = graph
         self.current = list(graph.nodes)
@@ -235,10 +238,12 @@ class ExecutableNode:
         """Change arguments, by name, and the configuration, ``(grid, block)`` or a LaunchConfig, for the launches of
         the graph from now on. They are checked as those of a launch are; what is not named stays.
         """
-        node = self.node
-        if node.launcher is None:
-            raise TypeError(f"a {self.kind} node of a graph has no arguments to change; only kernels of kdsl have")
-        self._instance.change(self._index, *repacked(node.launcher, node.recorded, configuration, arguments))
+        # What is not named stays as it is then: another thread may change it.
+        with self._instance.lock:
+            node = self.node
+            if node.launcher is None:
+                raise TypeError(f"a {self.kind} node of a graph has no arguments to change; only kernels of kdsl have")
+            self._instance.change(self._index, *repacked(node.launcher, node.recorded, configuration, arguments))
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} is of this process; capture its graph where it is launched")
@@ -272,7 +277,8 @@ class GraphExecutable:
             launch = self._ready[stream]
         except (KeyError, TypeError):
             launch = None  # the first time, or another library's stream that has no hash
-        (launch or self._prepare(stream))()
+        with self._instance.lock:
+            (launch or self._prepare(stream))()
 
     def _prepare(self, stream: Any) -> Callable[[], None]:
         launch = self._instance.prepare(stream_handle(stream, self.backend))
@@ -307,7 +313,8 @@ class GraphExecutable:
         difference = _difference(self.graph.nodes, graph.nodes)
         if difference:
             raise StreamCaptureError(f"{difference}; instantiate the other graph")
-        self._instance.update(graph)
+        with self._instance.lock:
+            self._instance.update(graph)
 
     def __repr__(self) -> str:
         return f"<executable graph of {len(self.nodes)} nodes on {device_name(self.backend)}>"

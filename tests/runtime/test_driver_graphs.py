@@ -22,7 +22,7 @@ from kdsl.runtime.launch import Launcher
 from kdsl.runtime.prepared import prepare
 from kdsl.runtime.stream import Stream
 
-from .fake_driver import function
+from .fake_driver import FakeDriver, function
 
 PARAMETERS = (("a", PointerType(F32)), ("n", I32))
 
@@ -90,6 +90,56 @@ def test_everything_is_given_back(gpu: CudaDriver, launcher: Launcher, fake_driv
     with pytest.raises(ZeroDivisionError), stream.capture():
         _ = 1 // 0
     assert not fake_driver.graphs and not fake_driver.captures and not gpu._noted and not gpu._capture_ids
+
+
+@pytest.mark.parametrize("use", ["launch", "update", "replace"])
+def test_threads_use_an_executable_one_after_the_other(
+    gpu: CudaDriver, launcher: Launcher, monkeypatch: pytest.MonkeyPatch, use: str
+) -> None:
+    """The driver does not see to that, and the call that launches a graph lets other threads run."""
+    a, stream = zeros(4, backend=gpu), Stream(gpu)
+    with stream.capture() as graph:
+        launcher.bind(LaunchConfig(1, 32))(a, 4)
+    run = graph.instantiate()
+    run.launch()
+    uses = {"launch": run.launch, "update": lambda: run.nodes[0].update(n=5), "replace": lambda: run.update(graph)}
+    order: list[str] = []
+    launch = FakeDriver._cuGraphLaunch
+    thread = threading.Thread(target=lambda: (uses[use](), order.append("other")))
+
+    def launch_beside(*arguments: Any) -> None:
+        if not order:
+            order.append("begins")
+            thread.start()
+            thread.join(0.3)
+            order.append("ends")
+        launch(*arguments)
+
+    monkeypatch.setattr(FakeDriver, "_cuGraphLaunch", launch_beside)
+    run.launch()
+    thread.join(10)
+    assert order == ["begins", "ends", "other"]
+
+
+def test_an_argument_that_another_thread_changes_stays_changed(gpu: CudaDriver, launcher: Launcher) -> None:
+    a, b, stream = zeros(4, backend=gpu), zeros(4, backend=gpu), Stream(gpu)
+    with stream.capture() as graph:
+        launcher.bind(LaunchConfig(1, 32))(a, 4)
+    node = graph.instantiate().nodes[0]
+    thread = threading.Thread(target=lambda: node.update(n=5))
+
+    class Index:
+        """An int that is asked for while another thread changes another argument."""
+
+        def __index__(self) -> int:
+            if not thread.ident:
+                thread.start()
+                thread.join(0.3)
+            return 1
+
+    node.update((Index(), 32), a=b)
+    thread.join(10)
+    assert node.arguments["n"] == 5 and node.arguments["a"] == b.address
 
 
 def test_frees_wait_for_the_end_of_a_capture(gpu: CudaDriver, launcher: Launcher, fake_driver: Any) -> None:
