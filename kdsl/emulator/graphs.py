@@ -127,7 +127,7 @@ class EmulatedGraphs(EmulatedStreams):
 
     def _current(self) -> int:
         current = self.stream_state.current
-        return 0 if current is None else int(current.handle)
+        return 0 if current is None else int(current._handle)
 
     def _recording(self, stream: int) -> Recording | None:
         return next((found for found in self._recordings if stream in found.tails), None)

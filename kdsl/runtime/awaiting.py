@@ -25,8 +25,10 @@ Told = Callable[[BaseException | None], object]
 class Awaited(Protocol):
     """An event: what `kdsl.runtime.event.Event` is."""
 
-    backend: Backend
-    stream: int
+    @property
+    def backend(self) -> Backend: ...
+    @property
+    def stream(self) -> int: ...
 
     @property
     def done(self) -> bool: ...

@@ -157,13 +157,13 @@ class BoundLaunch:
         if not streams or backend is None:
             return self.launch.stream
         current = backend.stream_state.current
-        return self.launch.stream or (streams[0] if current is None else int(current.handle))
+        return self.launch.stream or (streams[0] if current is None else int(current._handle))
 
     def _named(self, stream: int) -> int:
         """The stream that 0 stands for: the current one, or the default stream by its own name."""
         backend = streams_of(self.launcher.backend)
         current = backend.stream_state.current if backend is not None else None
-        return stream or (LEGACY_STREAM if current is None else int(current.handle))
+        return stream or (LEGACY_STREAM if current is None else int(current._handle))
 
     def _enqueue_on(self, stream: int) -> Enqueue:
         if self.empty:

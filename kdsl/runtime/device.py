@@ -24,19 +24,23 @@ class Device:
     name, RuntimeError if there is no such device.
     """
 
-    __slots__ = ("backend",)
-    backend: Backend
-    """The driver or emulator behind it."""
+    __slots__ = ("_backend",)
+    _backend: Backend
 
     def __init__(self, device: str | int | Device) -> None:
         # Why by its name? What starts drivers and emulators is above them, and so above this.
-        self.backend = import_module("kdsl.current").backend_of(device)
+        self._backend = import_module("kdsl.current").backend_of(device)
 
     @classmethod
     def current(cls) -> Device:
         """The device that is current: see `kdsl.current_device`."""
         device: Device = import_module("kdsl.current").current_device()
         return device
+
+    @property
+    def backend(self) -> Backend:
+        """The driver or emulator behind it."""
+        return self._backend
 
     @property
     def name(self) -> str:
@@ -137,7 +141,7 @@ class Device:
 def device_of(backend: Backend) -> Device:
     """The face of a driver or emulator."""
     device = object.__new__(Device)
-    device.backend = backend
+    device._backend = backend
     return device
 
 

@@ -65,7 +65,7 @@ class DriverStreams:
 
     def _current_stream(self) -> int:
         current = self.stream_state.current if self.stream_state.uses else None
-        return 0 if current is None else int(current.handle)
+        return 0 if current is None else int(current._handle)
 
     def _watch_launches(self) -> None:
         """Look at each launch while some thread has a current stream or captures one."""

@@ -44,7 +44,7 @@ class Graph:
     def __init__(self, backend: Backend) -> None:
         if not isinstance(backend, GraphBackend):
             raise LaunchConfigValueError(f"the {backend.name} records no graphs")
-        self.backend: Backend = backend
+        self._backend: Backend = backend
         self._device: GraphBackend = backend
         self._handle: Any = None
         self._kept: list[Any] = []
@@ -71,6 +71,10 @@ class Graph:
             launcher = self._device.launchers.get(id(recorded.function))
             found[recorded.handle] = GraphNode(recorded, launcher, [found[handle] for handle in recorded.depends])
         return tuple(found.values())
+
+    @property
+    def backend(self) -> Backend:
+        return self._backend
 
     @property
     def nodes(self) -> tuple[GraphNode, ...]:
@@ -256,12 +260,25 @@ class GraphExecutable:
     """A graph that can be launched again and again, each time with one call. Made by ``graph.instantiate()``."""
 
     def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.backend = graph.backend
+        self._graph = graph
         self._instance = _Instance(graph)
         # By the stream itself, which is kept: another one may get its handle.
         self._ready: dict[Stream | None, Callable[[], None]] = {}
-        self.nodes = tuple(ExecutableNode(self._instance, index) for index in range(len(graph.nodes)))
+        self._nodes = tuple(ExecutableNode(self._instance, index) for index in range(len(graph.nodes)))
+
+    @property
+    def graph(self) -> Graph:
+        """What it was made of."""
+        return self._graph
+
+    @property
+    def backend(self) -> Backend:
+        return self._graph.backend
+
+    @property
+    def nodes(self) -> tuple[ExecutableNode, ...]:
+        """In the order of the graph's."""
+        return self._nodes
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} is of this process; capture it where it is launched")

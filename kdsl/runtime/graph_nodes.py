@@ -31,8 +31,15 @@ class GraphNode:
     def __init__(self, recorded: RecordedNode, launcher: Launcher | None, depends: Sequence[GraphNode]) -> None:
         self.recorded = recorded
         self.launcher = launcher
-        self.kind = recorded.kind
-        self.depends = tuple(depends)
+        self._depends = tuple(depends)
+
+    @property
+    def kind(self) -> str:
+        return self.recorded.kind
+
+    @property
+    def depends(self) -> tuple[GraphNode, ...]:
+        return self._depends
 
     @property
     def kernel(self) -> str | None:

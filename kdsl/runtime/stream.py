@@ -39,16 +39,16 @@ class Stream:
         if not isinstance(blocking, bool):
             raise TypeError(f"blocking takes True or False, got {blocking!r}")
         least, greatest = self._streams.stream_priorities()
-        self.priority = max(min(priority, least), greatest)
-        self.blocking = blocking
-        self.handle = self._streams.create_stream(self.priority, self.blocking)
+        self._priority = max(min(priority, least), greatest)
+        self._blocking = blocking
+        self._handle = self._streams.create_stream(self._priority, blocking)
         self._is_ours = True
 
     def _adopt(self, backend: Backend, handle: int, owner: Any) -> None:
         """Be the stream of this handle, which ``owner`` keeps alive."""
         if not isinstance(backend, StreamBackend):
             raise LaunchConfigValueError(f"the {backend.name} has no streams")
-        self._backend, self._streams, self.handle, self._owner = backend, backend, handle, owner
+        self._backend, self._streams, self._handle, self._owner = backend, backend, handle, owner
         self._is_ours = False
 
     @classmethod
@@ -60,7 +60,7 @@ class Stream:
         stream = cls.__new__(cls)
         handle = stream_handle(foreign, backend)
         stream._adopt(backend, handle, foreign)
-        stream.priority, stream.blocking = stream._streams.stream_facts(handle)
+        stream._priority, stream._blocking = stream._streams.stream_facts(handle)
         return stream
 
     def __reduce__(self) -> str | tuple[Any, ...]:
@@ -75,14 +75,28 @@ class Stream:
         """Where its work runs."""
         return device_of(self.backend)
 
+    @property
+    def handle(self) -> int:
+        """CUDA's handle of it; on the emulator, its number there."""
+        return self._handle
+
+    @property
+    def priority(self) -> int:
+        return self._priority
+
+    @property
+    def blocking(self) -> bool:
+        """Whether it is ordered with the default stream."""
+        return self._blocking
+
     def synchronize(self) -> None:
         """Wait for the work in this stream, and raise what went wrong in it or in its callbacks."""
-        self._streams.synchronize_stream(self.handle)
+        self._streams.synchronize_stream(self._handle)
 
     @property
     def done(self) -> bool:
         """Whether all work in it has finished."""
-        return self._streams.stream_done(self.handle)
+        return self._streams.stream_done(self._handle)
 
     def query(self) -> bool:
         """The same as ``done``, by CUDA's name."""
@@ -106,15 +120,15 @@ class Stream:
             return
         if not isinstance(other, Stream) and handle_of(other) is None:
             raise TypeError(f"an Event is needed, which stream.record() gives, or a stream; got {other!r}")
-        self._streams.order(stream_handle(other, self.backend), self.handle)
+        self._streams.order(stream_handle(other, self.backend), self._handle)
 
     def _wait_for(self, event: Event) -> None:
         backend = self.backend
         if event.backend is backend:
-            self._streams.wait_event(event.handle, self.handle)
+            self._streams.wait_event(event.handle, self._handle)
         else:
             self._check_peer(event)
-            cast(PeerBackend, backend).wait_for_peer_event(self.handle, event.backend, event.handle)
+            cast(PeerBackend, backend).wait_for_peer_event(self._handle, event.backend, event.handle)
 
     def _check_peer(self, other: Event | Stream) -> None:
         """LaunchConfigError where a stream here cannot wait for what is on the other's device."""
@@ -133,7 +147,7 @@ class Stream:
         """
         if not callable(function):
             raise TypeError(f"a callback is a function, got {function!r}")
-        self._streams.call_host(self.handle, lambda: function(*arguments))
+        self._streams.call_host(self._handle, lambda: function(*arguments))
 
     def capture(self) -> Capturing[Graph]:
         """``with stream.capture() as graph:`` records what is put into the stream, in place of running it; inside, the
@@ -155,30 +169,30 @@ class Stream:
         event = Event(self.backend, timing=False, blocking_sync=True)
         event.record(self)
         yield from wait_for(event)
-        self._streams.stream_state.raise_failures(self.handle)
+        self._streams.stream_state.raise_failures(self._handle)
 
     def __cuda_stream__(self) -> tuple[int, int]:
         """(version, handle), which other CUDA libraries read."""
         if self.backend.name != "cuda":
             raise AttributeError(f"this stream is on the {self.backend.name}, which no CUDA library can use")
-        return (0, self.handle)
+        return (0, self._handle)
 
     def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
         if getattr(self, "_is_ours", False) and not is_exiting():
-            self._streams.destroy_stream(self.handle)
+            self._streams.destroy_stream(self._handle)
 
     def __repr__(self) -> str:
-        return f"Stream(0x{self.handle:x} on {device_name(self.backend)})"
+        return f"Stream(0x{self._handle:x} on {device_name(self.backend)})"
 
 
 class NamedStream(Stream):
     """The legacy default stream (1) or the per-thread one (2) of whichever device is current."""
 
     def __init__(self, handle: int, current: Callable[[], Backend]) -> None:
-        self.handle = handle
+        self._handle = handle
         self._current = current
         self._is_ours = False
-        self.priority, self.blocking = 0, True
+        self._priority, self._blocking = 0, True
         # What each thread and task has to leave: another device may be current by then.
         self._entered: ContextVar[tuple[StreamState, ...]] = ContextVar(f"kdsl {NAMED[handle]}", default=())
 
@@ -205,7 +219,7 @@ class NamedStream(Stream):
         return backend
 
     def __repr__(self) -> str:
-        return f"kdsl.{NAMED[self.handle]}"
+        return f"kdsl.{NAMED[self._handle]}"
 
 
 def stream_handle(stream: Any, backend: Backend) -> int:
@@ -218,7 +232,7 @@ def stream_handle(stream: Any, backend: Backend) -> int:
                 f"{stream!r} belongs to another device than what is put into it, which is on {device_name(backend)}; "
                 f"make a stream there, kdsl.Stream(device={device_name(backend)!r})"
             )
-        return stream.handle
+        return stream._handle
     handle = handle_of(stream)
     if handle is None:
         raise _refused(stream)

@@ -65,7 +65,7 @@ def current_of(backend: Any) -> int | None:
     """The handle of the stream that is current on a device; None for none."""
     streams = streams_of(backend)
     current = None if streams is None else streams.stream_state.current
-    return None if current is None else int(current.handle)
+    return None if current is None else int(current._handle)
 
 
 @cache
