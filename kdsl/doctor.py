@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable, Iterable
 from importlib import metadata
@@ -87,8 +88,32 @@ def gpus() -> Iterable[Finding]:
         yield True, f"GPU {ordinal}", _described(CudaDriver(ordinal))
 
 
+def environment() -> Iterable[Finding]:
+    """What the environment says of devices, and whether there is such a one."""
+    from kdsl.current import backend_of
+    from kdsl.device_choice import DeviceChoiceError
+
+    for name, device in (("KDSL_DEVICE", os.environ.get("KDSL_DEVICE", "")), ("KDSL_STEP_LIMIT", "emulator")):
+        said = os.environ.get(name)
+        if said:
+            try:
+                backend_of(device)
+                yield True, name, said
+            except DeviceChoiceError as error:
+                yield False, name, str(error)
+
+
 def _described(device: Backend) -> str:
     return f"{device.description}, {device.target}"
 
 
-CHECKS: tuple[Callable[[], Iterable[Finding]], ...] = (python, packages, llvm, libdevice, tools, linker, gpus)
+CHECKS: tuple[Callable[[], Iterable[Finding]], ...] = (
+    python,
+    packages,
+    llvm,
+    libdevice,
+    tools,
+    linker,
+    gpus,
+    environment,
+)

@@ -89,6 +89,11 @@ def user_traceback(error: BaseException, path: Path) -> str:
     return "".join(["Traceback (most recent call last):\n", *lines]).rstrip()
 
 
+def has_kernels(module: ModuleType) -> bool:
+    """Whether there is a kernel in it, one that it imports or makes of another module's function included."""
+    return bool(kernels_of(module)) or any(isinstance(value, Kernel | KernelModule) for value in vars(module).values())
+
+
 def kernels_of(module: ModuleType) -> dict[str, Kernel[Any]]:
     """Every kernel that the file defines itself, by name, those in classes as ``class.name``; in source order."""
     found = _kernels_in(vars(module), module.__name__, "")

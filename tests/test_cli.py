@@ -409,3 +409,55 @@ def test_intrinsics_know_cudas_names() -> None:
     assert "shfl.sync.down.b32" in call("intrinsics", "__shfl_down_sync").stdout
     assert call("intrinsics", "make_float4").stdout == "CUDA's make_float4: f32x4(x, y, z, w)\n"
     assert call("intrinsics", "no_such_name").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "line"),
+    [
+        ("KDSL_DEVICE", "emulator:1", "ok       KDSL_DEVICE"),
+        ("KDSL_DEVICE", "gpu", "missing  KDSL_DEVICE"),
+        ("KDSL_STEP_LIMIT", "many", "missing  KDSL_STEP_LIMIT"),
+    ],
+)
+def test_doctor_looks_at_what_the_environment_says(
+    name: str, said: str, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, said)
+    [found] = [each for each in call("doctor").output.splitlines() if name in each]
+    assert found.strip().startswith(line)
+    assert said in found
+
+
+LONG = "a" * 300
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", LONG), f"{LONG}: no such file"),
+        (("run", "."), ".: a folder, and no file"),
+        (("run", "kernels.py::good"), "kernels.py::good: a program is run as a whole: kdsl run kernels.py"),
+        (("stubs", LONG), f"error: there is no file or module '{LONG}' in Python"),
+        (("stubs", "plain.py"), "plain.py: there is no kernel in it, and a stub would say nothing"),
+        (("build", LONG, "-o", "out"), f"{LONG}: File name too long"),
+    ],
+)
+def test_a_file_that_is_none_is_told_in_a_line(
+    arguments: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, GOOD)
+    written(tmp_path, "x = 1\n", "plain.py")
+    result = call(*arguments)
+    assert (result.output.strip(), result.exit_code) == (message, 1)
+    assert not (tmp_path / "plain.pyi").exists()
+
+
+def test_stubs_pass_over_a_module_without_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, GOOD)
+    written(tmp_path, "x = 1\n", "plain.py")
+    written(tmp_path, "from kernels import good\n", "other.py")
+    result = call("stubs", "plain.py", "kernels.py", "other.py")
+    assert result.exit_code == 0
+    assert {path.name for path in tmp_path.glob("*.pyi")} == {"kernels.pyi", "other.pyi"}

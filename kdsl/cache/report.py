@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -71,7 +72,7 @@ def _make(parts: Sequence[Path], made: list[Path]) -> str | None:
 
 def report(said: Settings) -> Report:
     """A look at the cache. It is not made where there is none."""
-    if said.enabled and not said.folder.is_dir():
+    if said.enabled and not os.path.isdir(said.folder):  # noqa: PTH112 (Path.is_dir raises for a name that is too long)
         why = why_not_made(said.folder)
         if why is not None:
             print(f"kdsl: the cache in {said.folder} is not used: {why}", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
 from collections.abc import Callable, Mapping
@@ -55,8 +56,8 @@ def demo(trace: bool, device: str | None) -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(file: Path, arguments: tuple[str, ...], trace: bool, device: str | None) -> None:
     """Run FILE as a program, with ARGUMENTS; errors in its kernels are shown without a traceback."""
-    if not file.is_file():
-        raise Failure(f"{file}: no such file")
+    if not os.path.isfile(file):  # noqa: PTH113 (Path.is_file raises for a name that is too long)
+        raise Failure(f"{file}: {_no_file(str(file))}")
     timeline = start_trace(calls=True) if trace else None
     _choose(device)
     sys.argv = [str(file), *arguments]
@@ -179,6 +180,13 @@ def _passes(name: str, kernel: Kernel[Any], signature: Mapping[str, Any]) -> boo
         note = f" (syntax and names only: {said_by_signature(kernel.open_names(signature))})"
     click.echo(f"{name}: ok{note}")
     return True
+
+
+def _no_file(name: str) -> str:
+    file = name.partition("::")[0]
+    if file != name and os.path.isfile(file):  # noqa: PTH113 (the same)
+        return f"a program is run as a whole: kdsl run {file}"
+    return "a folder, and no file" if os.path.isdir(name) else "no such file"  # noqa: PTH112 (the same)
 
 
 def _colour() -> Callable[[str, str], str]:

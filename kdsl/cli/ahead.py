@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from kdsl.backend import DeviceError
 from kdsl.cli.loading import SIGNATURE, Failure, fits, load_kernels, parsed_target, said_by_signature, signatures_of
 from kdsl.codegen.sass import AssemblyError
 from kdsl.compiler import Kernel
-from kdsl.files import FileError, load_file
+from kdsl.files import FileError, has_kernels, load_file
 from kdsl.source import CompileError
 
 
@@ -67,7 +68,7 @@ def build(where: str, output: Path, arch: str, name: str | None, signature: tupl
 @click.option("--force", is_flag=True, help="Replace stubs that were not made here, too.")
 def stubs(modules: tuple[str, ...], output: Path | None, printed: bool, force: bool) -> None:
     """Write the stub of each MODULE (a file, or a name such as package.kernels): type checkers then know what a
-    kernel's launch takes.
+    kernel's launch takes. A module without kernels gets none; exits with 1 where none has one.
     """
     from kdsl.ahead.stubs import is_ours, stub  # start-up cost: the other commands write no stubs
     from kdsl.ahead.writing import write_files
@@ -75,10 +76,16 @@ def stubs(modules: tuple[str, ...], output: Path | None, printed: bool, force: b
     if printed and (output is not None or force):
         raise click.UsageError("--print writes no file, and takes neither -o nor --force")
     made: dict[Path, str] = {}
+    any_kernels = False
     for module in modules:
         file = _file_of(module)
         try:
-            text = stub(load_file(file), file.read_bytes())
+            loaded = load_file(file)
+            if not has_kernels(loaded):
+                click.echo(f"{module}: there is no kernel in it, and a stub would say nothing", err=True)
+                continue
+            any_kernels = True
+            text = stub(loaded, file.read_bytes())
         except (FileError, CompileError) as error:
             raise Failure(str(error)) from None
         path = (output or file.parent) / f"{file.stem}.pyi"
@@ -97,6 +104,8 @@ def stubs(modules: tuple[str, ...], output: Path | None, printed: bool, force: b
         raise Failure(f"error: {error.filename}: {error.strerror}") from None
     for path in made:
         click.echo(path)
+    if not any_kernels:
+        sys.exit(1)
 
 
 def _is_replaceable(path: Path, is_ours: Callable[[Path], bool]) -> bool:
@@ -108,7 +117,7 @@ def _is_replaceable(path: Path, is_ours: Callable[[Path], bool]) -> bool:
 
 def _file_of(module: str) -> Path:
     """The file of a module that is named by its path or as in an import."""
-    if module.endswith(".py") or Path(module).is_file():
+    if module.endswith(".py") or os.path.isfile(module):  # noqa: PTH113 (Path.is_file raises for a long name)
         return Path(module)
     sys.path.insert(0, "")
     try:

@@ -413,8 +413,11 @@ def test_star_imports_and_exports(tmp_path: Path) -> None:
     assert mypy(tmp_path, "use.py", "made.pyi") == []
 
 
+ONE_KERNEL = "import kdsl\n\n\n@kdsl.kernel\ndef k(a: kdsl.Ptr[kdsl.f32]) -> None: ...\n\n\n"
+
+
 def test_other_encodings(tmp_path: Path) -> None:
-    (tmp_path / "made.py").write_bytes('# -*- coding: latin-1 -*-\nÉ: str = "é"\n'.encode("latin-1"))
+    (tmp_path / "made.py").write_bytes(f'# -*- coding: latin-1 -*-\n{ONE_KERNEL}É: str = "é"\n'.encode("latin-1"))
     done = CliRunner().invoke(main, ["stubs", str(tmp_path / "made.py")])
     assert done.exit_code == 0, done.output
     assert (tmp_path / "made.pyi").read_text(encoding="utf-8").endswith("É: str\n")
@@ -425,8 +428,8 @@ def test_what_cannot_be_read_or_written(tmp_path: Path, monkeypatch: pytest.Monk
     for folder, text in (("broken_package", "1 / 0\n"), ("made.pyi", "")):
         Path(folder).mkdir()
         Path(folder, "__init__.py").write_text(text)
-    Path("made.py").write_text("x = 1\n")
-    Path("fine.py").write_text("x = 1\n")
+    Path("made.py").write_text(ONE_KERNEL)
+    Path("fine.py").write_text(ONE_KERNEL)
     for module, message in (
         ("broken_package.inner", "importing its package failed: ZeroDivisionError"),
         ("made.py", "Is a directory"),

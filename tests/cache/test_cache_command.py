@@ -86,6 +86,7 @@ def test_clear(sessions: Sessions) -> None:
         ("file", "{0}/file is no folder"),
         ("file/below/it", "{0}/file is no folder"),
         ("link/below", "{0}/link is no folder"),
+        ("a" * 300, "{0}/" + "a" * 300 + ": File name too long"),
     ],
 )
 def test_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, why: str) -> None:
