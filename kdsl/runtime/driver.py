@@ -181,8 +181,12 @@ class CudaDriver(DriverHostMemory, DriverPeers, DriverOccupancy):
         def enqueue_foreign(buffer: ParameterBuffer) -> None:
             # Such a stream is not ordered with the default one, where arrays are filled.
             self.foreign.before(stream)
-            enqueue(buffer)
-            self.foreign.after(stream)
+            try:
+                enqueue(buffer)
+                self.foreign.after(stream)
+            except KeyboardInterrupt:
+                self.foreign.after(stream)  # it may have been launched
+                raise
 
         return enqueue_foreign
 

@@ -93,8 +93,12 @@ class DriverStreams:
             yield
             return
         self.foreign.before(stream)
-        yield
-        self.foreign.after(stream)
+        try:
+            yield
+            self.foreign.after(stream)
+        except KeyboardInterrupt:
+            self.foreign.after(stream)  # it may have been enqueued
+            raise
 
     def _note_captured(self, stream: int, describe: Describe) -> None:
         """Remember what a node of a graph launches."""

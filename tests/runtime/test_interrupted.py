@@ -7,16 +7,22 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Collection
+from contextlib import nullcontext
 from types import FrameType
 from typing import Any
 
 import pytest
 
 from kdsl.emulator.device import Emulator
+from kdsl.lang.types import F32, PointerType
 from kdsl.runtime.array_making import zeros
+from kdsl.runtime.config import LaunchConfig
 from kdsl.runtime.driver import CudaDriver
 from kdsl.runtime.graph import Capturing, Graph
+from kdsl.runtime.launch import Launcher
 from kdsl.runtime.stream import Stream
+
+from .fake_driver import function
 
 # What Python does not protect: a signal that comes in the few instructions of leaving a `with stream:` block.
 LEAVING = {"Stream.__exit__", "StreamState.leave", "StreamState._note", "DriverStreams._watch_launches", "watch"}
@@ -170,6 +176,32 @@ def test_a_kernels_fault_is_raised_at_the_await(gpu: CudaDriver, fake_driver: An
     with pytest.raises(Exception, match="outside of every allocation"):
         asyncio.run(run())
     assert gpu.fault is not None
+
+
+@pytest.mark.parametrize("is_current", [False, True])
+def test_a_launch_is_not_forgotten(gpu: CudaDriver, fake_driver: Any, is_current: bool) -> None:
+    """In a stream that is not ordered with the default one, where its arrays are freed."""
+    array, stream = zeros(4, backend=gpu), Stream(gpu, blocking=False)
+    launcher = Launcher("vadd", (("a", PointerType(F32)),), gpu, function(gpu))
+    run = launcher.bind(LaunchConfig(1, 32, stream=None if is_current else stream))
+    run(array)
+
+    def launch(ctrl_c: CtrlC) -> None:
+        with stream if is_current else nullcontext():
+            run(array)
+            gpu.join()
+            fake_driver.launched.clear()
+            ctrl_c.start()
+            run(array)
+            ctrl_c.stop()
+
+    def check() -> None:
+        fake_driver.called()
+        gpu.join()
+        if fake_driver.launched:
+            assert fake_driver.called() == ["cuStreamWaitEvent"]
+
+    assert everywhere(launch, check) > 3
 
 
 def test_ctrl_c_while_a_stream_is_awaited(gpu: CudaDriver, fake_driver: Any, monkeypatch: pytest.MonkeyPatch) -> None:
