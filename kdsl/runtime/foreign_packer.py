@@ -32,11 +32,13 @@ class ForeignPacker(Packer):
     after: list[str] = field(default_factory=list)
 
     def add_array(self, parameter: ArrayParameter, address: str, shape: str) -> None:
-        """Pack an array, of expressions for its address (None: it is not plain) and its shape."""
+        """Pack an array, of expressions for its address (None: it is not plain) and its shape. An address of 0 is of
+        one without elements, or whose memory was taken away.
+        """
         p, name, type_ = self.prefix, parameter.name, parameter.type
         at = f"{p}{name}_at"
         self.setup.append(f"{at} = {address}")
-        self.tests.append(f"{at} is not None and {at} % {parameter.element.align} == 0")
+        self.tests.append(f"{at} and {at} % {parameter.element.align} == 0")
         self.packed.append(at)
         if isinstance(type_, ArrayType):
             extents = [f"{p}{name}_{axis}" for axis in range(type_.ndim)]

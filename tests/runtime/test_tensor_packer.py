@@ -120,6 +120,7 @@ def test_what_is_packed(gpu: CudaDriver, fake_driver: Any, torch: Any, only_fast
         lambda: Tensor(requires_grad=True),
         lambda: Tensor(raises=True),
         lambda: Tensor(4097),
+        lambda: Tensor(0),
         lambda: np.zeros(4, np.float32),
         lambda: type("Subclass", (Tensor,), {})(),
     ],
@@ -140,6 +141,8 @@ def test_errors_are_those_of_the_checked_way(gpu: CudaDriver, torch: Any) -> Non
         run(Tensor(requires_grad=True), 4)
     with pytest.raises(ArgumentValueError, match="on cuda:1; this launch is on cuda:0"):
         run(Tensor(number=1), 4)
+    with pytest.raises(ArgumentTypeError, match="has no memory"):
+        run(Tensor(0), 4)  # its storage has been resized to nothing, as FSDP does
     with pytest.raises(ArgumentTypeError, match="takes an int"):
         run(Tensor(), 4.5)
     with pytest.raises(ArgumentTypeError, match="`n` is missing"):
