@@ -102,20 +102,14 @@ class PreparedLaunch:
         """By name, as they were given; what was packed of a struct is not packed again when that changes."""
         return self._named
 
-    def launch(self) -> None:
-        """Enqueue it; returns at once on a GPU."""
-        try:
-            self._enqueue(self._buffer)
-            return
-        except Observed:
-            pass
-        self._launch_observed()
-
     if TYPE_CHECKING:
-        __call__ = launch
+
+        def launch(self) -> None:
+            """Enqueue it; returns at once on a GPU."""
     else:
         # Why not keywords? A dictionary for each launch would cost more than all else here does.
-        def __call__(self, *arguments: Any) -> None:
+        def launch(self, *arguments: Any) -> None:
+            """Enqueue it; returns at once on a GPU."""
             if arguments:
                 raise self._given(arguments)
             try:
@@ -125,7 +119,7 @@ class PreparedLaunch:
                 pass
             self._launch_observed()
 
-        __call__.__qualname__ = "PreparedLaunch.launch"
+    __call__ = launch
 
     def _given(self, arguments: Sequence[Any]) -> ArgumentTypeError:
         """That a launch with arguments is another one."""
