@@ -164,7 +164,8 @@ def from_signature(
     }
     for name, said in given.items():
         if name not in known:
-            raise TypeError(f"{kernel} has no parameter {name!r}")
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            raise TypeError(f"{kernel} has no parameter {name!r}, which the signature names; {has}")
         if not isinstance(annotated[name], GenericType):
             known[name] = _said(kernel, name, annotated[name], said)
     types: list[Type] = []

@@ -278,7 +278,7 @@ def test_signature_for_unannotated_parameters() -> None:
         assert "st.global" in kdsl.compile(fill, target="sm_90", signature=signature).ptx
     with pytest.raises(TypeError, match="'value' has no annotation"):
         kdsl.compile(fill, target="sm_90", signature={"x": Ptr[f32]})
-    with pytest.raises(TypeError, match="no parameter 'y'"):
+    with pytest.raises(TypeError, match="fill has no parameter 'y', which the signature names; it has x, value"):
         kdsl.compile(fill, target="sm_90", signature={"y": Ptr[f32]})
 
 
