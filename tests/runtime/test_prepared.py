@@ -373,8 +373,9 @@ def test_a_launch_with_arguments_says_how_others_are_passed(backend: Any) -> Non
     backend.calls.clear()
     with pytest.raises(ArgumentError, match=r"p\.with_arguments\(x=5, n=6\) is another, and scale\[grid, block\]\("):
         p(5, 6)
-    with pytest.raises(ArgumentError, match=r"p\.with_arguments\(x=5\) is another"):
-        p(5)
+    for launch in (p, p.launch):
+        with pytest.raises(ArgumentError, match=r"p\.with_arguments\(x=5\) is another"):
+            launch(5)
     with pytest.raises(TypeError, match=r"PreparedLaunch\.launch\(\) got an unexpected keyword argument 'n'"):
         p(n=3)
     assert not backend.calls
