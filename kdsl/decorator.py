@@ -35,7 +35,7 @@ def kernel(
     shared: int | str | None = None,
     min_arch: str | None = None,
 ) -> Callable[[Callable[P, object]], Kernel[P]]: ...
-def kernel(function: Any = None, /, **options: Any) -> Any:
+def kernel(function: Any = ..., /, **options: Any) -> Any:
     """Make a function a kernel: ``@kernel`` or ``@kernel(restrict=True)``. Nothing is compiled yet.
 
     ``fmad``: multiply and add may contract to fma. ``fastmath``: approximate division, square root and functions,
@@ -50,7 +50,7 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     ``"sm_80"``. TypeError for anything else.
     """
     checked = checked_options(options)
-    return _decorate(function, checked) if function is not None else lambda f: _decorate(f, checked)
+    return _decorate(function, checked) if function is not ... else lambda f: _decorate(f, checked)
 
 
 def _decorate(function: Any, options: Options) -> Kernel[Any]:

@@ -279,3 +279,8 @@ def test_options_of_compile_have_a_contract_of_their_own() -> None:
     assert ".reqntid 64\n" in k.compile(target="sm_80", options={"block": 64}).ptx
     found, _ = error_of(lambda: k.compile(target="sm_80", options={"requires": "m > 0"}))
     assert found.message.startswith("requires of `k`: `m` is no parameter")
+
+
+def test_none_is_no_function() -> None:
+    with pytest.raises(TypeError, match=r"@kernel takes a function written with def, got a NoneType: None"):
+        kdsl.kernel(None)  # type: ignore[call-overload]
