@@ -187,8 +187,8 @@ class Fingerprints:
     def _class(self, cls: type) -> Any:
         # Which one of its name a base is, too: `isinstance` asks for it.
         names = [[base.__module__, base.__qualname__, self._which(base)] for base in cls.__mro__]
-        asked = type(cls).__instancecheck__
-        if asked is not type.__instancecheck__ and asked.__module__ not in ("abc", "typing"):
+        # Abstract classes and protocols too: what is registered with them, or has their methods, is not found there.
+        if type(cls).__instancecheck__ is not type.__instancecheck__:
             raise Unkeyable(f"the class `{cls.__qualname__}`, whose metaclass says what its instances are")
         if issubclass(cls, enum.Enum):
             # Their texts too, which a print in a kernel shows.

@@ -6,8 +6,9 @@ import json
 import linecache
 import os
 import re
+from abc import ABC
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pytest
@@ -273,6 +274,45 @@ def test_a_class_that_says_what_its_instances_are(sessions: Sessions, monkeypatc
     monkeypatch.setattr(Says, "answer", False)
     again(asks)[1, 2](out)
     assert out.tolist() == [2.0, 2.0]
+
+
+class Abstract(ABC):
+    """Has the instances of what is registered with it."""
+
+
+@runtime_checkable
+class Scales(Protocol):
+    """Has the instances of what has its method."""
+
+    def scale(self) -> float: ...
+
+
+@kernel
+def asks_abstract(a: Ptr[f32]):
+    a[thread_idx.x] = 1.0 if isinstance(PLAIN, Abstract) else 2.0
+
+
+@kernel
+def asks_protocol(a: Ptr[f32]):
+    a[thread_idx.x] = 1.0 if isinstance(PLAIN, Scales) else 2.0
+
+
+def test_what_is_registered_with_an_abstract_class(sessions: Sessions) -> None:
+    out = np.zeros(2, np.float32)
+    again(asks_abstract)[1, 2](out)
+    assert out.tolist() == [2.0, 2.0]
+    Abstract.register(Plain)
+    again(asks_abstract)[1, 2](out)
+    assert out.tolist() == [1.0, 1.0]
+
+
+def test_what_has_the_methods_of_a_protocol(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = np.zeros(2, np.float32)
+    again(asks_protocol)[1, 2](out)
+    assert out.tolist() == [2.0, 2.0]
+    monkeypatch.setattr(Plain, "scale", lambda self: 1.0, raising=False)
+    again(asks_protocol)[1, 2](out)
+    assert out.tolist() == [1.0, 1.0]
 
 
 def test_another_compiler_finds_nothing(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
