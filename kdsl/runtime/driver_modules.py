@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import struct
 from typing import Any
 
@@ -166,9 +167,17 @@ def _details(calls: Calls, code: int, image: bytes) -> str:
     if code == driver_errors.UNSUPPORTED_PTX and ptx_version(image):
         driver = version_text(int(calls.bare("cuDriverGetVersion")))
         return f" (it is PTX {ptx_version(image)}, and the driver is of CUDA {driver})"
-    if code == driver_errors.INVALID_PTX and ptx_version(image):
+    if code == driver_errors.INVALID_PTX and not _may_be_for(holds, major * 10 + minor):
         return f" (it is {holds}, and this GPU is sm_{major}{minor})"
     return ""
+
+
+def _may_be_for(holds: str, sm: int) -> bool:
+    """Whether PTX, such as ``PTX for sm_90a``, is for a GPU: a suffix ties it to its own kind, or family."""
+    target = re.fullmatch(r"PTX for sm_(\d+)([af]?)", holds)
+    if target is None:
+        return True
+    return int(target[1]) <= sm if not target[2] else int(target[1]) // 10 == sm // 10
 
 
 def _text(log: bytearray) -> str:

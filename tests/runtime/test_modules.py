@@ -262,7 +262,7 @@ def test_a_file_that_is_no_image(device: str, tmp_path: Path) -> None:
 
 def test_ptx_with_a_mistake(device: str) -> None:
     broken = FOREIGN.read_bytes().replace(b"fma.rn.f32", b"fma.rn.f33")
-    with pytest.raises(errors.InvalidPtxError, match="<bytes>: .*fma"):
+    with pytest.raises(errors.InvalidPtxError, match="(?s)<.*>: .*fma"):
         kdsl.load_module(broken)
 
 
@@ -292,6 +292,7 @@ class TestRefusalsOfTheDriver:
                 errors.InvalidPtxError,
                 r"\(it is PTX for sm_120a, and this GPU is sm_86\)",
             ),
+            (218, b".version 8.0\n.target sm_80\n", errors.InvalidPtxError, r"its PTX does not assemble \(CUDA_ERROR"),
         ],
     )
     def test_they_name_image_and_gpu(self, fake_driver: Any, code: int, image: bytes, kind: Any, text: str) -> None:
