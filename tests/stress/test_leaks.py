@@ -9,13 +9,13 @@ import gc
 import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import kdsl
-from kdsl import LaunchConfig, Ptr, grid, i32, kernel
+from kdsl import LaunchConfig, grid, i32, kernel
+from tests.stress.measured import add, resident
 
 FULL = os.environ.get("KDSL_STRESS", "") not in ("", "0")
 N = 64
@@ -28,21 +28,8 @@ pytestmark = pytest.mark.timeout(1200)
 
 
 @kernel
-def add(x: Ptr[i32], by: i32, n: i32) -> None:
-    i = grid(1)
-    if i < n:
-        x[i] += by
-
-
-@kernel
 def open_add(x, by) -> None:
     x[grid(1)] += by
-
-
-def resident() -> int:
-    """Bytes of memory that the process has; 0 where the system does not tell."""
-    statm = Path("/proc/self/statm")
-    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
 
 
 def same_arrays() -> Callable[[int], None]:

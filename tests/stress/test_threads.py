@@ -10,7 +10,6 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import pytest
 
 import kdsl
 from kdsl import Device, Ptr, atomic, grid, i32, kernel
+from tests.stress.measured import add, resident
 
 FULL = os.environ.get("KDSL_STRESS", "") not in ("", "0")
 THREADS = 16 if FULL else 8
@@ -25,13 +25,6 @@ LAUNCHES = 10_000 if FULL else 120
 N = 64
 COMPILE_EVERY = LAUNCHES // 4
 pytestmark = pytest.mark.timeout(3600 if FULL else 300)
-
-
-@kernel
-def add(x: Ptr[i32], by: i32, n: i32) -> None:
-    i = grid(1)
-    if i < n:
-        x[i] += by
 
 
 @kernel
@@ -59,12 +52,6 @@ def in_threads(work: Callable[[int], None], number: int = THREADS) -> None:
         assert not thread.is_alive(), "a thread hangs"
     if errors:
         raise errors[0]
-
-
-def resident() -> int:
-    """Bytes of memory that the process has; 0 where the system does not tell."""
-    statm = Path("/proc/self/statm")
-    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
 
 
 def fresh(factor: int) -> Any:
