@@ -27,8 +27,8 @@ Arrays
 
 Streams
     stream, event     over any device that has them, as stream_backend says; awaiting: for asyncio
-    graph             over any device that records them, as graph_backend says; graph_nodes; graph_kernels: their
-                      arguments
+    graph             over any device that records them, as graph_backend says; graph_instance: what its
+                      executable holds; graph_nodes; graph_kernels: their arguments
 
 Modules
     images, entries   what an image is, and the kernels in it; elf, cpp_names, image_variables

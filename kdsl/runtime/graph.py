@@ -15,12 +15,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from kdsl.backend import Backend, DeviceError, Dim3, Launch, device_name
-from kdsl.captures import LEGACY, Capture, Pinned, RecordedNode, StreamCaptureError, words
-from kdsl.locks import Lock
+from kdsl.backend import Backend, DeviceError, Dim3, device_name
+from kdsl.captures import LEGACY, Capture, Pinned, StreamCaptureError, words
 from kdsl.runtime.device import Device, device_of
 from kdsl.runtime.errors import LaunchConfigValueError
 from kdsl.runtime.graph_backend import GraphBackend
+from kdsl.runtime.graph_instance import GraphInstance
 from kdsl.runtime.graph_kernels import repacked
 from kdsl.runtime.graph_nodes import GraphNode, dot, let_go
 from kdsl.runtime.stream import Stream, stream_handle
@@ -154,62 +154,10 @@ class Graph:
             self._device.destroy_graph(self._handle)
 
 
-class _Instance:
-    """What an executable graph and its nodes share. It knows of neither, so that nothing waits for the collector."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._handle: Any = None
-        # The driver lets no two threads use an executable at once (CUDA driver API, graph object thread safety).
-        self.lock = Lock()
-        self.device = graph._device
-        self.graph = graph
-        self.current = list(graph.nodes)
-        self.kept: dict[int, Any] = {}
-        self.others: list[Any] = []
-        # One list for good: what launches the graph reads it.
-        self.kernels: list[tuple[str, Launch]] = []
-        self._describe()
-        self._handle = self.device.instantiate(graph._handle)
-
-    def _describe(self) -> None:
-        """Say what a fault may be of, each once."""
-        launched = [(node.kernel, node.recorded.launch) for node in self.current]
-        self.kernels[:] = dict.fromkeys((name, launch) for name, launch in launched if name and launch)
-
-    def prepare(self, stream: int) -> Callable[[], None]:
-        return self.device.prepare_executable(self._handle, stream, self.kernels)
-
-    def change(self, index: int, launch: Launch, parameters: bytes, kept: Any) -> None:
-        """Let a kernel's node launch something else."""
-        node, old = self.graph.nodes[index], self.current[index].recorded
-        pinned = Pinned(self.device, words(parameters))
-        self.device.set_kernel_node(self._handle, node.recorded, old.function, launch, parameters)
-        recorded = RecordedNode(old.handle, old.kind, old.depends, old.function, launch, parameters)
-        self.current[index] = GraphNode(recorded, self.current[index].launcher, node.depends)
-        # What was kept for the arguments before goes only now.
-        before, self.kept[index] = self.kept.get(index, ()), (pinned, kept)
-        let_go(self.graph.backend, before)
-        if launch is not old.launch:
-            self._describe()
-
-    def update(self, graph: Graph) -> None:
-        self.device.update_executable(self._handle, graph._handle)
-        self.current = list(graph.nodes)
-        before = [kept for pair in self.kept.values() for kept in pair]
-        self.others, self.kept = [graph], {}
-        let_go(self.graph.backend, before)
-        self._describe()
-
-    def __del__(self, is_exiting: Callable[[], bool] = sys.is_finalizing) -> None:
-        if getattr(self, "_handle", None) is not None and not is_exiting():
-            let_go(self.graph.backend, [kept for pair in self.kept.values() for kept in pair])
-            self.device.destroy_executable(self._handle)
-
-
 class ExecutableNode:
     """A node of an executable graph: what it launches can be changed between launches of the graph."""
 
-    def __init__(self, instance: _Instance, index: int) -> None:
+    def __init__(self, instance: GraphInstance, index: int) -> None:
         self._instance = instance
         self._index = index
 
@@ -261,7 +209,7 @@ class GraphExecutable:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._instance = _Instance(graph)
+        self._instance = GraphInstance(graph)
         # By the stream itself, which is kept: another one may get its handle.
         self._ready: dict[Stream | None, Callable[[], None]] = {}
         self._nodes = tuple(ExecutableNode(self._instance, index) for index in range(len(graph.nodes)))
